@@ -411,15 +411,6 @@ bool have_equal_vocabularies(const std::vector<RunConditions>& runs) {
   return std::ranges::all_of(runs, same);
 }
 
-std::vector<SystemRuns> group_runs(const std::vector<RunConditions>& runs, const std::vector<std::string>& names,
-                                   ComparedSystems& compared) {
-  std::vector<SystemRuns> systems = group_by_configuration(runs);
-  rename_systems(systems, names);
-  compared.differences = option_differences(runs, systems);
-  compared.equal_vocabularies = have_equal_vocabularies(runs);
-  return systems;
-}
-
 std::string fault_of_training_text(const RunConditions& run) {
   const std::vector<std::string>& files = run.train;
   const std::string hash = input_hash(run, kTrainingText);

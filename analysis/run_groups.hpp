@@ -62,11 +62,7 @@ bool have_comparable_losses(const RunConditions& a, const RunConditions& b);
 
 bool have_equal_vocabularies(const std::vector<RunConditions>& runs);
 
-// Groups the runs under the names that are given, and sets what differs between the systems.
-std::vector<SystemRuns> group_runs(const std::vector<RunConditions>& runs, const std::vector<std::string>& names,
-                                   ComparedSystems& compared);
-
-// Loads the runs of a comparison, frozen, into `runs`, and groups them.
+// Loads the runs of a comparison, frozen, into `runs`, groups them, and sets what differs between the systems.
 template <class SomeRun>
 std::vector<SystemRuns> load_systems(const CompareConfig& config, std::vector<SomeRun>& runs,
                                      ComparedSystems& compared) {
@@ -74,7 +70,12 @@ std::vector<SystemRuns> load_systems(const CompareConfig& config, std::vector<So
     runs.push_back(SomeRun::load(path, config.checkpoint, device_named(config.device)));
     freeze(*runs.back().run.model, config.precision);
   }
-  return group_runs(conditions_of(runs), config.names, compared);
+  const std::vector<RunConditions> conditions = conditions_of(runs);
+  std::vector<SystemRuns> systems = group_by_configuration(conditions);
+  rename_systems(systems, config.names);
+  compared.differences = option_differences(conditions, systems);
+  compared.equal_vocabularies = have_equal_vocabularies(conditions);
+  return systems;
 }
 
 // The reason why the files that the run names as its training text no longer are that text: missing, or changed since.
