@@ -177,8 +177,6 @@ QueryArithmetic arithmetic_of(const SentenceAttention& sentence, const QueryChoi
                         .query = query,
                         .piece = axes.rows[static_cast<std::size_t>(query)],
                         .positions = std::move(axes.columns),
-                        .scale = {},
-                        .products = {},
                         .energies = to_doubles(row(all.energies)),
                         .bias = to_doubles(row(all.bias)),
                         .outside = to_bools(row(all.outside)),
@@ -186,7 +184,6 @@ QueryArithmetic arithmetic_of(const SentenceAttention& sentence, const QueryChoi
                         .factor = to_doubles(row(all.factor)),
                         .weights = to_doubles(row(all.weights)),
                         .value_norms = to_doubles(all.values(query)[choice.head].norm(2, -1)),
-                        .weighted_norms = {},
                         .vector_norm = row(all.context).norm().item<double>()};
   if (all.scale.defined()) {
     const std::vector<double> scales = to_doubles(all.scale);

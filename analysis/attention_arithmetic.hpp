@@ -23,8 +23,8 @@ struct QueryArithmetic {
   std::int64_t query = 0;
   std::string piece;  // that attends, in an encoder; else that is predicted
   std::vector<std::string> positions;
-  std::optional<double> scale;
-  std::vector<double> products;  // energies without their scale
+  std::optional<double> scale = {};
+  std::vector<double> products = {};  // energies without their scale
   std::vector<double> energies;
   std::vector<double> bias;  // may be -infinity
   std::vector<bool> outside;
@@ -32,7 +32,8 @@ struct QueryArithmetic {
   std::vector<double> factor;
   std::vector<double> weights;
   std::vector<double> value_norms;
-  std::vector<double> weighted_norms;  // of weight times value; empty if the vector is that of the largest weight alone
+  std::vector<double> weighted_norms =
+      {};  // of weight times value; empty if the vector is that of the largest weight alone
   double vector_norm = 0;
 };
 

@@ -111,9 +111,7 @@ class Page : public AttentionOutput {
   Page(const std::string& file, const AttentionView& view) : view_(view), file_(file) {
     page_ = {.title = view.run,
              .description = "The attention weights of every layer and head, sentence by sentence.",
-             .making = {.command = view.command},
-             .views = {},
-             .sentences = {}};
+             .making = {.command = view.command}};
     record_making(page_.making);
     for (const AttentionPlace place : kPlaces) page_.views.push_back(heading_of(place));
   }

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
-#include <numbers>
 #include <numeric>
 #include <optional>
 #include <string_view>
@@ -152,11 +151,8 @@ class LanguageMeasurement {
   MeasuredRun measured(std::size_t number) const {
     const TrainedLanguageRun& trained = runs_[number];
     const ReadText& text = texts_[number];
-    MeasuredRun shown{.facts = trained.facts,
-                      .quality = {},
-                      .cost = cost_of_training(trained, *trained.run.model),
-                      .curve = trained.curve,
-                      .watched = {}};
+    MeasuredRun shown{
+        .facts = trained.facts, .cost = cost_of_training(trained, *trained.run.model), .curve = trained.curve};
     for (const ScoredOutput& scored : scored_[number]) shown.quality.scores.push_back(estimate_of(scored));
     shown.quality.perplexity_piece = std::exp(text.loss / static_cast<double>(text.num_pieces));
     return shown;
@@ -336,14 +332,6 @@ class LanguageMeasurement {
 };
 
 }  // namespace
-
-double PerplexityByWord::value(std::span<const double> statistics) const {
-  return std::exp(statistics[0] / statistics[1]);
-}
-
-double BitsPerByte::value(std::span<const double> statistics) const {
-  return statistics[0] / statistics[1] / std::numbers::ln2;
-}
 
 LanguageComparison compare_language(const CompareConfig& config) { return LanguageMeasurement(config).run(); }
 

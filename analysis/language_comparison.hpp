@@ -2,28 +2,30 @@
 // documents of a test text.
 #pragma once
 
+#include <cmath>
+#include <numbers>
 #include <span>
 #include <string>
 
 #include "analysis/compare.hpp"
+#include "analysis/paired_changes.hpp"
 #include "analysis/report/language_comparison.hpp"
-#include "eval/metrics/metric.hpp"
 
 namespace attend {
 
 // exp(-log p / words), from rows (-log p in nats, words) of documents; the end of a document counts as a word.
-class PerplexityByWord : public metrics::Measure {
+class PerplexityByWord final : public MeanLoss {
  public:
-  std::size_t width() const override { return 2; }
-  double value(std::span<const double> statistics) const override;
+  double value(std::span<const double> statistics) const override { return std::exp(MeanLoss::value(statistics)); }
   std::string name() const override { return "Perplexity by word"; }
 };
 
 // -log2 p / bytes, from rows (-log p in nats, bytes) of documents.
-class BitsPerByte : public metrics::Measure {
+class BitsPerByte final : public MeanLoss {
  public:
-  std::size_t width() const override { return 2; }
-  double value(std::span<const double> statistics) const override;
+  double value(std::span<const double> statistics) const override {
+    return MeanLoss::value(statistics) / std::numbers::ln2;
+  }
   std::string name() const override { return "Bits per byte"; }
 };
 

@@ -12,7 +12,7 @@ constexpr std::size_t kFewestSamples = 1000, kSamplesOfChange = 40;
 
 }  // namespace
 
-metrics::Rows rows_of(const LossByPiece& measure, const std::vector<SentenceLoss>& losses) {
+metrics::Rows rows_of(const MeanLoss& measure, const std::vector<SentenceLoss>& losses) {
   metrics::Rows rows(measure);
   for (const SentenceLoss& sentence : losses) {
     if (sentence.pieces == 0) continue;

@@ -27,8 +27,8 @@ std::vector<SentenceLoss> losses_of(const std::vector<Score>& scores) {
   return losses;
 }
 
-// The mean loss of a piece, from rows (loss, pieces) of sentences.
-class LossByPiece final : public metrics::Measure {
+// The mean loss of a piece (or word, or byte), from rows (loss, pieces) of sentences.
+class MeanLoss : public metrics::Measure {
  public:
   std::size_t width() const override { return 2; }
   double value(std::span<const double> statistics) const override { return statistics[0] / statistics[1]; }
@@ -36,7 +36,7 @@ class LossByPiece final : public metrics::Measure {
 };
 
 // One row for each sentence that has pieces.
-metrics::Rows rows_of(const LossByPiece& measure, const std::vector<SentenceLoss>& losses);
+metrics::Rows rows_of(const MeanLoss& measure, const std::vector<SentenceLoss>& losses);
 
 // Segments under one measure, with the scores of resamples of them.
 struct ScoredOutput {

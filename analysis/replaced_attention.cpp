@@ -64,7 +64,7 @@ class EditedRun {
   const Run& run_;
   const GivenTranslations& given_;
   const ScoreConfig& scoring_;
-  LossByPiece loss_;
+  MeanLoss loss_;
   metrics::Bleu bleu_;
 };
 
@@ -81,14 +81,11 @@ Replacement replace_attention(const Run& run, const GivenTranslations& given, co
       {{"uniform", &uniform}, {"diagonal", &diagonal}}};
   const metrics::Rows own_losses = edited.losses(own);
   const metrics::Tally own_bleu = edited.bleu(&own);
-  Replacement result{.source = {},
-                     .target = {},
-                     .sentences = static_cast<std::int64_t>(own_losses.size()),
+  Replacement result{.sentences = static_cast<std::int64_t>(own_losses.size()),
                      .pieces = static_cast<std::int64_t>(own_losses.sum()[1]),
                      .loss = own_losses.value(),
                      .bleu = own_bleu.value(),
-                     .bleu_signature = own_bleu.signature(),
-                     .weights = {}};
+                     .bleu_signature = own_bleu.signature()};
   PairedChanges loss_changes(own_losses, given.links.empty() ? 2 : 3);
   PairedChanges bleu_changes(own_bleu, 2);
   const auto add = [&](const std::string& weights, const metrics::Rows& losses) -> ReplacedAttention& {

@@ -79,7 +79,7 @@ std::vector<HeadGradient> head_gradients(const std::function<void(const ScoreCon
 
 Silencing silence_heads(const std::string& of, std::span<const HeadGradient> heads, const LossesOfSentences& losses) {
   constexpr std::int64_t kSteps = 10;
-  const LossByPiece measure;
+  const MeanLoss measure;
   WorkProgress progress({.unit = "passes", .total = std::ssize(heads) + 1 + kSteps});
   const auto pass = [&](const AttentionEdit& edit) {
     metrics::Rows rows = rows_of(measure, losses(edit));
@@ -93,8 +93,7 @@ Silencing silence_heads(const std::string& of, std::span<const HeadGradient> hea
   Silencing result{.of = of,
                    .sentences = static_cast<std::int64_t>(whole.size()),
                    .pieces = static_cast<std::int64_t>(whole.sum()[1]),
-                   .loss = whole.value(),
-                   .heads = {}};
+                   .loss = whole.value()};
   PairedChanges changes(whole, heads.size());
   for (const auto& [head, sum] : heads) changes.add(pass(HeadGates::silencing({&head, 1})));
   const std::vector<TestedChange> tested = changes.tested();

@@ -125,10 +125,10 @@ struct WatchedUpdate {
 
 struct MeasuredRun {
   RunFacts facts;
-  Quality quality;
+  Quality quality = {};
   Cost cost;
   std::vector<CurvePoint> curve;
-  std::vector<WatchedUpdate> watched;  // the first and the last of the training, or one
+  std::vector<WatchedUpdate> watched = {};  // the first and the last of the training, or one
 };
 
 // ---- a system

@@ -74,7 +74,7 @@ struct Silencing {
   std::int64_t sentences = 0;
   std::int64_t pieces = 0;
   double loss = 0;  // of the whole model, in nats by piece
-  std::vector<HeadSilence> heads;
+  std::vector<HeadSilence> heads = {};
   std::vector<PruningStep> pruning = {};  // by share; empty if each layer has one head
   std::optional<double> bleu = {};        // of the whole model's greedy translations
   std::string bleu_signature = {};
@@ -90,8 +90,8 @@ struct ReplacedAttention {
 };
 
 struct Replacement {
-  std::string source;  // file names
-  std::string target;
+  std::string source = {};  // file names
+  std::string target = {};
   std::string alignment = {};  // file of the given links, empty without
   std::int64_t sentences = 0;
   std::int64_t pieces = 0;
@@ -99,7 +99,7 @@ struct Replacement {
   double loss = 0;  // of the model with its own weights
   double bleu = 0;
   std::string bleu_signature;
-  std::vector<ReplacedAttention> weights;
+  std::vector<ReplacedAttention> weights = {};
 };
 
 struct HeadReport : Making {

@@ -26,14 +26,14 @@ struct AttentionPage {
   std::string title;  // the path of the run
   std::string description;
   Making making;
-  std::vector<std::string> views;  // "decoder to source", "encoder"
+  std::vector<std::string> views = {};  // "decoder to source", "encoder"
 
   struct Sentence {
     std::string source;
     std::string target;                              // empty for an encoder
     std::vector<std::optional<AttentionMaps>> maps;  // parallel to views
   };
-  std::vector<Sentence> sentences;
+  std::vector<Sentence> sentences = {};
 };
 
 std::string sentence_page(const AttentionPage& page);
