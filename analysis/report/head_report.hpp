@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/report/comparison.hpp"
+#include "analysis/report/sections.hpp"
 
 namespace attend {
 
@@ -124,5 +125,9 @@ inline constexpr double kPositionalShare = 0.9;
 inline constexpr double kRarestShare = 0.5;
 // Relations with fewer instances in either half are left out.
 inline constexpr std::int64_t kFewestInstances = 20;
+
+// The run and the data, then sections 1 to 3: roles, relations, silencing. Of recurrent attention, only what it loses
+// with other weights.
+SectionReport section_report(const HeadReport& report);
 
 }  // namespace attend

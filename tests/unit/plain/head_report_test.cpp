@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/report/head_sections.hpp"
 #include "analysis/report/json.hpp"
 #include "analysis/report/markdown.hpp"
 #include "analysis/report/page.hpp"

@@ -1,4 +1,4 @@
-#include "analysis/report/head_sections.hpp"
+#include "analysis/report/head_report.hpp"
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
