@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
+#include <ranges>
 
 #include "analysis/report/section_parts.hpp"
 
@@ -272,19 +274,15 @@ class Reasons : public SectionMaker {
         all.series.push_back(std::move(series));
       }
       if (system.reach.size() > 1) growth.emplace_back(std::move(all));
-      std::vector<std::int64_t> threads;
+      std::map<std::int64_t, Series> by_threads;
       for (const StepTime& time : system.step_time) {
-        if (std::ranges::find(threads, time.threads) == threads.end()) {
-          threads.push_back(time.threads);
-          times.series.push_back(
-              {fmt::format("{}, {}", name(s), plural(time.threads, "thread")), s, threads.size() - 1});
-        }
-        const auto at = static_cast<std::size_t>(std::ranges::find(threads, time.threads) - threads.begin());
-        times.series[times.series.size() - threads.size() + at].points.push_back(
-            {static_cast<double>(time.length), time.milliseconds});
+        const std::string series = fmt::format("{}, {}", name(s), plural(time.threads, "thread"));
+        const auto entry = by_threads.try_emplace(time.threads, Series{series, s, by_threads.size()}).first;
+        entry->second.points.push_back({static_cast<double>(time.length), time.milliseconds});
         steps.numbers.rows.push_back(
             {name(s), std::to_string(time.threads), std::to_string(time.length), fixed(time.milliseconds, 1)});
       }
+      std::ranges::move(std::views::values(by_threads), std::back_inserter(times.series));
     }
     reach.charts.emplace_back(std::move(last));
     std::ranges::move(growth, std::back_inserter(reach.charts));
