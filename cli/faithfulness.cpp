@@ -6,8 +6,6 @@
 
 #include "analysis/faithfulness.hpp"
 #include "analysis/report/json.hpp"
-#include "analysis/report/markdown.hpp"
-#include "analysis/report/page.hpp"
 #include "cli/command.hpp"
 #include "cli/report_directory.hpp"
 #include "cli/test_files.hpp"
@@ -50,8 +48,7 @@ void run(const FaithfulnessCommandConfig& config, const OptionOrigins& origins) 
   ReportDirectory directory(config.output);
   Faithfulness faithfulness = measure_faithfulness(config.measured);
   faithfulness.command = command_line("faithfulness", config);
-  const SectionReport shown = section_report(faithfulness);
-  directory.commit(report_page(shown), report_markdown(shown), report_json(faithfulness));
+  directory.commit(section_report(faithfulness), report_json(faithfulness));
   log::info("{}: open index.html", config.output.directory);
 }
 

@@ -7,8 +7,6 @@
 
 #include "analysis/heads.hpp"
 #include "analysis/report/json.hpp"
-#include "analysis/report/markdown.hpp"
-#include "analysis/report/page.hpp"
 #include "analysis/silencing.hpp"
 #include "cli/command.hpp"
 #include "cli/report_directory.hpp"
@@ -103,8 +101,7 @@ void run(const HeadsOfRunConfig& config, const OptionOrigins& origins) {
   HeadReport report = study_heads(config.study);
   report.command = command_line("heads", config);
   const std::vector<HeadPlace> pruned = heads_pruned(config, report);
-  const SectionReport shown = section_report(report);
-  directory.commit(report_page(shown), report_markdown(shown), report_json(report));
+  directory.commit(section_report(report), report_json(report));
   for (const std::string& note : report.notes) log::warn("{}", note);
   log::info("{}: open index.html", config.output.directory);
   if (pruned.empty()) return;

@@ -7,8 +7,6 @@
 
 #include "analysis/hidden_state_probes.hpp"
 #include "analysis/report/json.hpp"
-#include "analysis/report/markdown.hpp"
-#include "analysis/report/page.hpp"
 #include "cli/command.hpp"
 #include "cli/report_directory.hpp"
 #include "core/command_line.hpp"
@@ -39,8 +37,7 @@ void run(const ProbeCommandConfig& config, const OptionOrigins& /*origins*/) {
   ReportDirectory directory(config.output);
   Probing probing = probe_hidden_states(config.probing);
   probing.command = command_line("probe", config);
-  const SectionReport shown = section_report(probing);
-  directory.commit(report_page(shown), report_markdown(shown), report_json(probing));
+  directory.commit(section_report(probing), report_json(probing));
   for (const std::string& note : probing.not_measured) log::warn("{}", note);
   log::info("{}: open index.html", config.output.directory);
 }

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include "analysis/report/markdown.hpp"
+#include "analysis/report/page.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 
@@ -38,6 +40,9 @@ class ReportDirectory {
     write_file_atomic(staged_.path() / "report.json", json);
     if (replaces_) std::filesystem::remove_all(output_);
     staged_.commit();
+  }
+  void commit(const SectionReport& report, const std::string& json) {
+    commit(report_page(report), report_markdown(report), json);
   }
 
  private:
