@@ -167,23 +167,21 @@ class LanguageMeasurement {
     struct Sum {
       double loss = 0, words = 0;
     };
-    // [group][system][document that has words of the group]
-    std::vector<std::vector<std::vector<Sum>>> sums(names.size(), std::vector<std::vector<Sum>>(systems_.size()));
+    std::vector<std::vector<std::vector<Sum>>> sums(  // [group][system][document]
+        names.size(), std::vector<std::vector<Sum>>(systems_.size(), std::vector<Sum>(documents_.size())));
     for (std::size_t d = 0; d < documents_.size(); ++d) {
-      std::vector<std::vector<Sum>> of_document(names.size(), std::vector<Sum>(systems_.size()));
       for (std::size_t word = 0; word < documents_[d].words.size(); ++word) {
-        std::vector<Sum>& group = of_document[group_of(d, word)];
+        std::vector<std::vector<Sum>>& group = sums[group_of(d, word)];
         for (std::size_t s = 0; s < systems_.size(); ++s) {
-          group[s].loss += text_of(systems_[s]).losses[d][word];
-          ++group[s].words;
+          group[s][d].loss += text_of(systems_[s]).losses[d][word];
+          ++group[s][d].words;
         }
-      }
-      for (std::size_t group = 0; group < names.size(); ++group) {
-        if (of_document[group][0].words == 0) continue;
-        for (std::size_t s = 0; s < systems_.size(); ++s) sums[group][s].push_back(of_document[group][s]);
       }
     }
     for (std::size_t group = 0; group < names.size(); ++group) {
+      for (std::vector<Sum>& of_system : sums[group]) {  // documents that have words of the group
+        std::erase_if(of_system, [](const Sum& sum) { return sum.words == 0; });
+      }
       const std::size_t documents = sums[group][0].size();
       if (documents == 0) continue;
       BreakdownGroup& shown = breakdown.groups.emplace_back(BreakdownGroup{.name = names[group]});
