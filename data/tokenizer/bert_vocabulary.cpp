@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
+#include "data/tokenizer/json_parts.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "data/tokenizer/wordpiece_json.hpp"
 
@@ -24,12 +25,6 @@ std::vector<std::string> read_pieces(const fs::path& path) {
     at = end + (text.compare(end, 2, "\r\n") == 0 ? 2 : 1);
   }
   return pieces;
-}
-
-// A flag of tokenizer_config.json, which may be absent or null.
-bool flag_of(const nlohmann::json& config, const char* key, bool otherwise, const std::string& name) {
-  const auto found = config.find(key);
-  return found == config.end() || found->is_null() ? otherwise : json_member<bool>(config, key, name);
 }
 
 WordPieceConfig read_config(const fs::path& path) {

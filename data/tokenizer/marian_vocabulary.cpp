@@ -12,7 +12,7 @@
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "core/protobuf.hpp"
-#include "data/tokenizer/piece_ids.hpp"
+#include "data/tokenizer/json_parts.hpp"
 #include "data/tokenizer/sentencepiece_check.hpp"
 #include "data/tokenizer/sentencepiece_proto.hpp"
 

@@ -6,8 +6,8 @@
 
 #include "core/error.hpp"
 #include "data/text/utf8.hpp"
+#include "data/tokenizer/json_parts.hpp"
 #include "data/tokenizer/sentencepiece_proto.hpp"
-#include "data/tokenizer/template_json.hpp"
 
 namespace attend {
 namespace {

@@ -9,8 +9,8 @@
 #include "core/json.hpp"
 #include "data/text/lines.hpp"
 #include "data/tokenizer/byte_level_bpe_json.hpp"
+#include "data/tokenizer/json_parts.hpp"
 #include "data/tokenizer/sentencepiece_model.hpp"
-#include "data/tokenizer/template_json.hpp"
 #include "data/tokenizer/tokenizer_model.hpp"
 #include "data/tokenizer/wordpiece_json.hpp"
 

@@ -12,9 +12,9 @@
 #include "core/json.hpp"
 #include "data/text/utf8.hpp"
 #include "data/tokenizer/byte_level_bpe_json.hpp"
+#include "data/tokenizer/json_parts.hpp"
 #include "data/tokenizer/normalisation_rules.hpp"
 #include "data/tokenizer/sentencepiece_proto.hpp"
-#include "data/tokenizer/template_json.hpp"
 #include "data/tokenizer/wordpiece_json.hpp"
 
 namespace attend {
@@ -184,16 +184,11 @@ std::string to_tokenizer_json(const Tokenizer& tokenizer, TextsFor use) {
     if (use == TextsFor::language_model) return template_json(token(ids.eos));
     return ids.cls >= 0 && ids.sep >= 0 ? template_json(token(ids.cls), token(ids.sep)) : json();
   };
-  const json file = {{"version", "1.0"},
-                     {"truncation", nullptr},
-                     {"padding", nullptr},
-                     {"added_tokens", added_tokens_json(std::move(added))},
-                     {"normalizer", normaliser_of(model)},
-                     {"pre_tokenizer", pre_tokenizer_of(model)},
-                     {"post_processor", post_processor()},
-                     {"decoder", decoder_of(model)},
-                     {"model", model_of(model, tokenizer)}};
-  return file.dump() + "\n";
+  return tokenizer_json_text(std::move(added), {{"normalizer", normaliser_of(model)},
+                                                {"pre_tokenizer", pre_tokenizer_of(model)},
+                                                {"post_processor", post_processor()},
+                                                {"decoder", decoder_of(model)},
+                                                {"model", model_of(model, tokenizer)}});
 }
 
 std::string to_tokenizer_config_json(const Tokenizer& tokenizer, std::int64_t max_length, TextsFor use) {

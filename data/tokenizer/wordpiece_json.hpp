@@ -13,7 +13,6 @@ namespace attend {
 // Throws UserError naming the file `name` and the expectation.
 WordPiece read_wordpiece_json(const nlohmann::json& file, const std::string& name);
 
-// Equal pieces and options give equal bytes.
 std::string to_wordpiece_json(const WordPiece& vocabulary);
 
 }  // namespace attend

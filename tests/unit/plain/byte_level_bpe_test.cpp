@@ -166,7 +166,7 @@ TEST(ByteLevelBpeTest, RefusesWhatIsAnotherTokenizer) {
             }),
             "t: \"normalizer\" is {\"type\":\"NFC\"}, expected null");
   EXPECT_EQ(refusal([](json& file) { file["pre_tokenizer"]["type"] = "Metaspace"; }),
-            "t: \"pre_tokenizer\" is not of type ByteLevel");
+            "t: \"pre_tokenizer\" is of type \"Metaspace\", expected ByteLevel");
   EXPECT_EQ(refusal([](json& file) { file["pre_tokenizer"]["use_regex"] = false; }),
             "t: \"use_regex\" is false, expected true");
   const auto added = [&](const json& token) {
