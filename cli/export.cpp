@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
-#include "data/tokenizer/bert_vocabulary.hpp"
+#include "data/tokenizer/hugging_face_vocabulary.hpp"
 #include "data/tokenizer/json_parts.hpp"
 #include "data/tokenizer/marian_vocabulary.hpp"
 #include "data/tokenizer/tokenizer_json.hpp"

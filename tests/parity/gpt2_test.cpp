@@ -13,7 +13,7 @@
 
 #include "core/files.hpp"
 #include "core/json.hpp"
-#include "data/tokenizer/gpt2_vocabulary.hpp"
+#include "data/tokenizer/hugging_face_vocabulary.hpp"
 #include "models/layers/layers.hpp"
 #include "models/ops/ops.hpp"
 #include "tests/support/parity.hpp"

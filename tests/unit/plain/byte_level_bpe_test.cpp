@@ -12,7 +12,7 @@
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "data/text/lines.hpp"
-#include "data/tokenizer/gpt2_vocabulary.hpp"
+#include "data/tokenizer/hugging_face_vocabulary.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "data/tokenizer/tokenizer_json.hpp"
 #include "tests/support/temporary.hpp"

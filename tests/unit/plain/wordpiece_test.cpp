@@ -15,7 +15,7 @@
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "data/text/utf8.hpp"
-#include "data/tokenizer/bert_vocabulary.hpp"
+#include "data/tokenizer/hugging_face_vocabulary.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "data/tokenizer/wordpiece_json.hpp"
