@@ -108,7 +108,7 @@ class NormalisationTable {
   std::string_view strings_;
 };
 
-class Pieces {
+class CheckedPieces {
  public:
   void add(std::string_view bytes) {
     const std::string what = "piece " + std::to_string(seen_.size());
@@ -209,7 +209,7 @@ void check_self_test(std::string_view bytes) {
 }
 
 void check_model(std::string_view bytes) {
-  Pieces pieces;
+  CheckedPieces pieces;
   TrainerOptions options;
   std::array<int, 6> count{};
   protobuf::Message message(bytes);
