@@ -6,7 +6,6 @@
 #undef NDEBUG
 #define TOML_ASSERT(condition) static_assert(true)
 #include <toml++/toml.h>
-#include <unicode/utf8.h>
 
 #include <cmath>
 #include <numeric>
@@ -16,6 +15,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/number.hpp"
+#include "core/utf8.hpp"
 
 namespace attend {
 namespace {
@@ -23,19 +23,8 @@ namespace {
 // The units of Duration, the longest first.
 constexpr std::array<std::pair<char, double>, 4> kUnits = {{{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}}};
 
-// UTF-8 without NUL: what a TOML file can hold.
-bool is_plain_text(std::string_view text) {
-  const auto length = static_cast<std::int64_t>(text.size());
-  for (std::int64_t i = 0; i < length;) {
-    UChar32 point = 0;
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wconversion"
-    U8_NEXT(text.data(), i, length, point);
-#pragma GCC diagnostic pop
-    if (point <= 0) return false;
-  }
-  return true;
-}
+// What a TOML file can hold.
+bool is_plain_text(std::string_view text) { return is_utf8(text) && text.find('\0') == text.npos; }
 
 // The shortest text that parses back to the same bits.
 std::string print_number(double value) {

@@ -19,7 +19,7 @@
 #include "core/files.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
-#include "data/text/utf8.hpp"
+#include "core/utf8.hpp"
 
 namespace attend {
 namespace fs = std::filesystem;

@@ -9,8 +9,8 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
+#include "core/utf8.hpp"
 #include "data/text/lines.hpp"
-#include "data/text/utf8.hpp"
 
 namespace attend {
 namespace {

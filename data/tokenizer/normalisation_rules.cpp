@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "data/text/utf8.hpp"
+#include "core/utf8.hpp"
 
 namespace attend {
 namespace {

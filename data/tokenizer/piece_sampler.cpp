@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/error.hpp"
-#include "data/text/utf8.hpp"
+#include "core/utf8.hpp"
 #include "data/tokenizer/json_parts.hpp"
 #include "data/tokenizer/sentencepiece_proto.hpp"
 

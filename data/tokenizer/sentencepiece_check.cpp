@@ -10,7 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/protobuf.hpp"
-#include "data/text/utf8.hpp"
+#include "core/utf8.hpp"
 #include "data/tokenizer/sentencepiece_proto.hpp"
 
 namespace attend {

@@ -10,7 +10,7 @@
 #include "core/base64.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
-#include "data/text/utf8.hpp"
+#include "core/utf8.hpp"
 #include "data/tokenizer/byte_level_bpe_json.hpp"
 #include "data/tokenizer/json_parts.hpp"
 #include "data/tokenizer/normalisation_rules.hpp"

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "data/text/utf8.hpp"
+#include "core/utf8.hpp"
 #include "eval/metrics/overlap.hpp"
 #include "eval/metrics/text.hpp"
 

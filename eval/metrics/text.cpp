@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "data/text/utf8.hpp"
+#include "core/utf8.hpp"
 
 namespace attend::metrics {
 namespace {

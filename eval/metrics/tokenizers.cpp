@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "data/text/utf8.hpp"
+#include "core/utf8.hpp"
 #include "eval/metrics/text.hpp"
 
 namespace attend::metrics {

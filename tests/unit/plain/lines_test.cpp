@@ -9,8 +9,8 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/utf8.hpp"
 #include "data/text/parallel.hpp"
-#include "data/text/utf8.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/user_error.hpp"
 

@@ -14,7 +14,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
-#include "data/text/utf8.hpp"
+#include "core/utf8.hpp"
 #include "data/tokenizer/hugging_face_vocabulary.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
