@@ -77,13 +77,13 @@ void add_missing(const std::string& model, Pieces& pieces, const std::string& na
   }
 }
 
-PieceType type_in_run(const std::string& piece, const SentencePieceContent::Entry* entry, SentencePieceKind kind,
+PieceType type_in_run(const std::string& piece, const SentencePieceContent::Entry* entry, TokenizerType kind,
                       const SpecialPieces& special) {
   if (piece == special.unk) return PieceType::unknown;
   if (piece == special.eos || piece == special.pad || piece == special.start) return PieceType::control;
   if (is_code(piece)) return PieceType::user_defined;
   // Only unigram models skip unused pieces; the others would merge or find them.
-  if (entry == nullptr) return kind == SentencePieceKind::unigram ? PieceType::unused : PieceType::control;
+  if (entry == nullptr) return kind == TokenizerType::unigram ? PieceType::unused : PieceType::control;
   return entry->type == PieceType::unknown ? PieceType::control : entry->type;
 }
 

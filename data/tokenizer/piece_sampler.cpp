@@ -24,13 +24,7 @@ std::vector<std::string_view> characters_of(std::string_view text) {
 
 std::optional<TokenizerType> type_of(const Tokenizer& tokenizer) {
   if (is_tokenizer_json(tokenizer.bytes())) return std::nullopt;
-  switch (read_sentencepiece_content(tokenizer.bytes()).kind) {
-    case SentencePieceKind::unigram: return TokenizerType::unigram;
-    case SentencePieceKind::bpe: return TokenizerType::bpe;
-    case SentencePieceKind::word: return TokenizerType::word;
-    case SentencePieceKind::character: return TokenizerType::character;
-  }
-  return std::nullopt;
+  return read_sentencepiece_content(tokenizer.bytes()).kind;
 }
 
 class BpeDropout final : public PieceSampler {

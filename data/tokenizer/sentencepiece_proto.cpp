@@ -19,7 +19,7 @@ SentencePieceContent::Entry read_piece(std::string_view bytes) {
 void read_trainer(std::string_view bytes, SentencePieceContent& content) {
   protobuf::Message message(bytes);
   while (const auto field = message.next()) {
-    if (field->number == 3) content.kind = static_cast<SentencePieceKind>(field->varint());
+    if (field->number == 3) content.kind = static_cast<TokenizerType>(field->varint());
     if (field->number == 24) content.space_is_suffix = field->varint() != 0;
     if (field->number == 35) content.byte_fallback = field->varint() != 0;
   }

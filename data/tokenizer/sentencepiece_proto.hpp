@@ -9,7 +9,7 @@ namespace attend {
 
 enum class PieceType : std::uint64_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
-enum class SentencePieceKind : std::uint64_t { unigram = 1, bpe = 2, word = 3, character = 4 };
+enum class TokenizerType : std::uint64_t { unigram = 1, bpe = 2, word = 3, character = 4 };
 
 // Views into the bytes of the model.
 struct SentencePieceContent {
@@ -19,7 +19,7 @@ struct SentencePieceContent {
     PieceType type = PieceType::normal;
   };
   std::vector<Entry> pieces;
-  SentencePieceKind kind = SentencePieceKind::unigram;
+  TokenizerType kind = TokenizerType::unigram;
   bool byte_fallback = false;
   bool space_is_suffix = false;
   std::string_view normalisation_table;  // precompiled_charsmap

@@ -127,19 +127,19 @@ json bpe_of(const SentencePieceContent& model, const std::string& unk) {
           {"byte_fallback", model.byte_fallback},
           {"ignore_merges", false},
           {"vocab", ids_of(model.pieces)},
-          {"merges", model.kind == SentencePieceKind::bpe ? merges_of(model.pieces) : json::array()}};
+          {"merges", model.kind == TokenizerType::bpe ? merges_of(model.pieces) : json::array()}};
 }
 
 json model_of(const SentencePieceContent& model, const Tokenizer& tokenizer) {
   const std::int32_t unk = tokenizer.special().unk;
-  if (model.kind == SentencePieceKind::unigram) return unigram_of(model, unk);
-  if (model.kind != SentencePieceKind::word) return bpe_of(model, tokenizer.piece(unk));
+  if (model.kind == TokenizerType::unigram) return unigram_of(model, unk);
+  if (model.kind != TokenizerType::word) return bpe_of(model, tokenizer.piece(unk));
   return {{"type", "WordLevel"}, {"unk_token", tokenizer.piece(unk)}, {"vocab", ids_of(model.pieces)}};
 }
 
 // Only the word model pre-splits at spaces: pieces of the other models never extend past a space anyway.
 json pre_tokenizer_of(const SentencePieceContent& model) {
-  if (model.kind != SentencePieceKind::word) return nullptr;
+  if (model.kind != TokenizerType::word) return nullptr;
   return {{"type", "Split"}, {"pattern", {{"String", kSpaceMark}}}, {"behavior", "MergedWithNext"}, {"invert", false}};
 }
 
@@ -150,7 +150,7 @@ void check(const SentencePieceContent& model) {
     if (piece.type == PieceType::unused) refuse("the unused piece " + text);
   }
   if (model.space_is_suffix) refuse("its words end with a space instead of starting with one");
-  if (model.kind == SentencePieceKind::word && (model.byte_fallback || !model.escape_whitespaces)) {
+  if (model.kind == TokenizerType::word && (model.byte_fallback || !model.escape_whitespaces)) {
     refuse("a word model with byte pieces, or with plain spaces");
   }
 }

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "core/options.hpp"
+#include "data/tokenizer/sentencepiece_proto.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 
 namespace attend {
 
-enum class TokenizerType { unigram, bpe, word, character };
 template <>
 inline constexpr auto kEnumNames<TokenizerType> = std::to_array<EnumName<TokenizerType>>({
     {TokenizerType::unigram, "unigram"},
