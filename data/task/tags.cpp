@@ -1,10 +1,10 @@
 // One tag per word of a sentence, in CoNLL's columns.
 #include <algorithm>
-#include <sstream>
 
 #include "core/error.hpp"
 #include "core/number.hpp"
 #include "data/task/record_format.hpp"
+#include "data/text/lines.hpp"
 
 namespace attend {
 namespace {
@@ -35,9 +35,8 @@ class TagFormat : public RecordFormat {
   void add_line(TaskSplit& split, const LabelledTask& /*task*/, const Line& line,
                 SampleMaker& /*maker*/) const override {
     refuse_tab(line.text, line.place);
-    TaggedSentence& sentence = split.sentences.emplace_back(TaggedSentence{.document = line.document});
-    std::istringstream words(line.text);
-    for (std::string word; words >> word;) sentence.tokens.push_back(word);
+    const std::vector<std::string_view> words = spaced_words(line.text);
+    split.sentences.push_back({.document = line.document, .tokens = {words.begin(), words.end()}});
   }
   // Sentences are read together with their neighbours.
   void finish_lines(TaskSplit& split, const LabelledTask& task, SampleMaker& maker) const override {

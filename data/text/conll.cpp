@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -49,9 +48,7 @@ std::vector<TaggedSentence> read_conll(const std::string& file, const TagColumn&
   };
   for (std::string line; lines.next(line);) {
     const std::uint64_t number = lines.counts().lines;
-    std::vector<std::string> fields;
-    std::istringstream words(line);
-    for (std::string field; words >> field;) fields.push_back(std::move(field));
+    const std::vector<std::string_view> fields = spaced_words(line);
     if (fields.empty()) {
       finish();
       continue;
@@ -71,9 +68,9 @@ std::vector<TaggedSentence> read_conll(const std::string& file, const TagColumn&
           "write one token per line, its tag in the last column, and a blank line between sentences");
     }
     if (sentence.tokens.empty()) sentence.line = number;
-    sentence.tokens.push_back(fields.front());
+    sentence.tokens.emplace_back(fields.front());
     if (!tagged) continue;
-    const std::string& tag = fields[tags.number == 0 ? fields.size() - 1 : tags.number - 1];
+    const std::string tag(fields[tags.number == 0 ? fields.size() - 1 : tags.number - 1]);
     if (tags.chunks && !marks_chunk(tag)) {
       throw UserError(where + "invalid chunk tag " + tag + ", expected O, B-TYPE, I-TYPE, E-TYPE or S-TYPE",
                       "write the tags in IOB1, IOB2 or IOBES, or set chunks = false in the task to allow any tag");

@@ -1,7 +1,5 @@
 #include "data/text/factors.hpp"
 
-#include <algorithm>
-
 #include "core/error.hpp"
 #include "core/number.hpp"
 
@@ -9,19 +7,8 @@ namespace attend {
 namespace {
 
 constexpr char kBeforeLabels = '\x1e';  // U+001E, which LineReader replaces in every line
-constexpr std::string_view kSpaces = " \t";
 
 }  // namespace
-
-std::vector<std::string_view> spaced_words(std::string_view text) {
-  std::vector<std::string_view> words;
-  for (std::size_t end = 0;;) {
-    const std::size_t begin = text.find_first_not_of(kSpaces, end);
-    if (begin == text.npos) return words;
-    end = std::min(text.find_first_of(kSpaces, begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-  }
-}
 
 std::string_view text_of_line(std::string_view line) { return line.substr(0, line.find(kBeforeLabels)); }
 

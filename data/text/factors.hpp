@@ -33,9 +33,6 @@ struct FactorFiles {
   }
 };
 
-// The words of a line, separated by spaces and tabs.
-std::vector<std::string_view> spaced_words(std::string_view text);
-
 // A line without the labels that follow it.
 std::string_view text_of_line(std::string_view line);
 // The labels of each factor; none if the line has none.

@@ -279,6 +279,17 @@ void refuse_tab(const std::string& line, const std::string& place) {
   throw UserError(place + ": a tab, expected one text", "the task reads one text");
 }
 
+std::vector<std::string_view> spaced_words(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t";
+  std::vector<std::string_view> words;
+  for (std::size_t end = 0;;) {
+    const std::size_t begin = text.find_first_not_of(kSpaces, end);
+    if (begin == text.npos) return words;
+    end = std::min(text.find_first_of(kSpaces, begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+  }
+}
+
 std::string trimmed(std::string_view text) {
   constexpr std::string_view kSpace = " \t\n\r";
   const auto first = text.find_first_not_of(kSpace);

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace attend {
 
@@ -81,6 +82,9 @@ std::string name_of_input(const std::filesystem::path& path);
 
 // True if `text` contains only spaces and tabs.
 inline bool is_blank(std::string_view text) { return text.find_first_not_of(" \t") == std::string_view::npos; }
+
+// The words of a line, separated by spaces and tabs.
+std::vector<std::string_view> spaced_words(std::string_view text);
 
 // `text` without surrounding spaces, tabs and line breaks.
 std::string trimmed(std::string_view text);

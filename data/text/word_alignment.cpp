@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <optional>
-#include <sstream>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "core/number.hpp"
@@ -38,8 +38,7 @@ class LinkReader {
     std::vector<SentenceLinks> sentences;
     for (std::string line; lines_.next(line);) {
       SentenceLinks& links = sentences.emplace_back();
-      std::istringstream tokens(line);
-      for (std::string token; tokens >> token;) add(token, links);
+      for (const std::string_view token : spaced_words(line)) add(std::string(token), links);
       for (std::vector<Link>* list : {&links.sure, &links.possible}) {
         std::ranges::sort(*list);
         list->erase(std::ranges::unique(*list).begin(), list->end());

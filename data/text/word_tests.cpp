@@ -3,7 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <sstream>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "core/number.hpp"
@@ -28,15 +28,13 @@ std::vector<AnalogySection> read_analogies(const std::filesystem::path& path) {
       sections.push_back({.name = trimmed(line.substr(1))});
       continue;
     }
-    std::istringstream stream(line);
-    std::vector<std::string> words;
-    for (std::string word; stream >> word;) words.push_back(word);
+    const std::vector<std::string_view> words = spaced_words(line);
     if (words.size() != 4) {
       throw UserError(fmt::format("{}: {}, expected 4", reader.place(), counted(std::ssize(words), "word")),
                       kAnalogyRemedy);
     }
     if (sections.empty()) throw UserError(reader.place() + ": a question before the first section", kAnalogyRemedy);
-    std::ranges::move(words, sections.back().questions.emplace_back().begin());
+    std::ranges::copy(words, sections.back().questions.emplace_back().begin());
     has_questions = true;
   }
   if (!has_questions) throw UserError(name_of_input(path) + ": no questions", kAnalogyRemedy);
