@@ -31,8 +31,7 @@ bool marks_chunk(const std::string& tag) {
 
 std::vector<TaggedSentence> read_conll(const std::string& file, const TagColumn& tags, Labelled labelled) {
   const bool tagged = labelled == Labelled::yes;
-  check_text_file(file);
-  LineReader lines(file);
+  LineReader lines(check_text_file(file));
   std::vector<TaggedSentence> sentences;
   TaggedSentence sentence;
   std::int64_t document = 0;

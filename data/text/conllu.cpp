@@ -198,8 +198,7 @@ class TreeReader {
 }  // namespace
 
 std::vector<TreeSentence> read_conllu(const std::string& file) {
-  check_text_file(file);
-  LineReader lines(file);
+  LineReader lines(check_text_file(file));
   TreeReader reader(file);
   for (std::string line; lines.next(line);) reader.read(line, lines.counts().lines);
   std::vector<TreeSentence> sentences = reader.sentences();

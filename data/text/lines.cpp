@@ -310,7 +310,7 @@ std::string as_one_line(std::string_view text) {
   return line;
 }
 
-void check_text_file(const fs::path& path) {
+const fs::path& check_text_file(const fs::path& path) {
   if (path == "-") throw UserError(name_of_input(path) + ": not a regular file", "save it to a file first");
   struct stat status {};
   if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
@@ -335,6 +335,7 @@ void check_text_file(const fs::path& path) {
                         std::to_string(start.size()) + " bytes are not UTF-8 text)",
                     "check that it is the right file");
   }
+  return path;
 }
 
 }  // namespace attend

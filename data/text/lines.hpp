@@ -61,7 +61,7 @@ class LineReader {
 
  private:
   class Source;
-  friend void check_text_file(const std::filesystem::path& path);
+  friend const std::filesystem::path& check_text_file(const std::filesystem::path& path);
 
   void clean(std::string& line);
 
@@ -98,8 +98,8 @@ void refuse_tab(const std::string& line, const std::string& place);
 // `text` with every line break and NUL replaced by a space.
 std::string as_one_line(std::string_view text);
 
-// Throws UserError unless `path` is a readable, non-empty regular text file (plain or gzip); the message distinguishes
-// missing, directory, empty, UTF-16 and binary. Reads only the start of the file.
-void check_text_file(const std::filesystem::path& path);
+// Returns `path`. Throws UserError unless it is a readable, non-empty regular text file (plain or gzip); the message
+// distinguishes missing, directory, empty, UTF-16 and binary. Reads only the start of the file.
+const std::filesystem::path& check_text_file(const std::filesystem::path& path);
 
 }  // namespace attend

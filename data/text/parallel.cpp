@@ -12,11 +12,6 @@ std::uint64_t count_to_end(LineReader& reader) {
   return reader.counts().lines;
 }
 
-const std::string& checked_text(const std::string& file) {
-  check_text_file(file);
-  return file;
-}
-
 }  // namespace
 
 std::string ParallelCounts::report() const {
@@ -30,8 +25,8 @@ ParallelReader::ParallelReader(const std::string& src_file, const std::string& t
                                const std::vector<std::string>& factor_files)
     : src_file_(src_file),
       tgt_file_(tgt_file),
-      src_(checked_text(src_file)),
-      tgt_(checked_text(tgt_file)),
+      src_(check_text_file(src_file)),
+      tgt_(check_text_file(tgt_file)),
       factors_(factor_files) {
   for (const auto& file : factor_files) check_text_file(file);
 }

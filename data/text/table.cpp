@@ -56,7 +56,7 @@ std::vector<std::string> split_at(const std::string& line, char separator) {
 std::vector<std::string> alternatives(const std::string& name) { return split_at(name, '|'); }
 
 TableReader::TableReader(const std::string& file, const TableShape& shape)
-    : file_(file), shape_(shape), lines_((check_text_file(file), file)) {
+    : file_(file), shape_(shape), lines_(check_text_file(file)) {
   if (shape_.format == TableFormat::automatic) shape_.format = format_of(file);
   if (shape_.format == TableFormat::jsonl) return;
   if (!shape_.header) {
@@ -89,8 +89,6 @@ TableReader::TableReader(const std::string& file, const TableShape& shape)
     places_.push_back(static_cast<std::size_t>(found - header.begin()));
   }
 }
-
-TableReader::~TableReader() = default;
 
 void TableReader::refuse(std::uint64_t line, const std::string& what, const std::string& remedy) const {
   throw UserError(file_ + ":" + std::to_string(line) + ": " + what, remedy);

@@ -7,9 +7,7 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/options.hpp"
@@ -50,7 +48,6 @@ class TableReader {
  public:
   // Throws UserError listing the existing columns if a requested one is missing, and as LineReader does.
   TableReader(const std::string& file, const TableShape& shape);
-  ~TableReader();
 
   // The next record; false at the end. Blank lines are skipped. Throws UserError naming file and line for a row whose
   // number of values differs from the first row's, an unclosed quote, text after a closing quote, and for anything but
