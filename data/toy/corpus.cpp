@@ -3,8 +3,8 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
-#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -68,22 +68,20 @@ class CorpusWriting {
 
   ToySet write(CorpusSet set, std::int64_t sentences) {
     ToySet written{.name = std::string(kCorpusSets[static_cast<std::size_t>(set)]), .sentences = sentences};
-    AtomicFile english(directory_ / (written.name + ".en"));
-    AtomicFile german(directory_ / (written.name + ".de"));
-    AtomicFile tags(directory_ / (written.name + ".en.tags"));
-    std::optional<AtomicFile> alignment;
-    if (set == CorpusSet::test) alignment.emplace(directory_ / "test.align");
     written.trees = std::min(sentences, kTrees[static_cast<std::size_t>(set)]);
-    std::optional<AtomicFile> english_trees, german_trees;
-    if (written.trees > 0) {
-      english_trees.emplace(directory_ / trees_file(written.name, "en"));
-      german_trees.emplace(directory_ / trees_file(written.name, "de"));
-    }
+    std::deque<AtomicFile> files;
+    const auto file = [&](const std::string& name) { return &files.emplace_back(directory_ / name); };
+    AtomicFile* const english = file(written.name + ".en");
+    AtomicFile* const german = file(written.name + ".de");
+    AtomicFile* const tags = file(written.name + ".en.tags");
+    AtomicFile* const alignment = set == CorpusSet::test ? file("test.align") : nullptr;
+    AtomicFile* const english_trees = written.trees > 0 ? file(trees_file(written.name, "en")) : nullptr;
+    AtomicFile* const german_trees = written.trees > 0 ? file(trees_file(written.name, "de")) : nullptr;
     for (std::int64_t i = 0; i < sentences; ++i) {
       const auto [meaning, pair] = new_pair(set, i);
-      english.write(toy::to_text(pair.english) + '\n');
-      german.write(toy::to_text(pair.german) + '\n');
-      tags.write(to_tags(pair.english) + '\n');
+      english->write(toy::to_text(pair.english) + '\n');
+      german->write(toy::to_text(pair.german) + '\n');
+      tags->write(to_tags(pair.english) + '\n');
       if (alignment) alignment->write(to_text(pair.alignment) + '\n');
       if (i < written.trees) {
         const std::string id = fmt::format("# sent_id = {}-{}\n", written.name, i + 1);
@@ -94,12 +92,7 @@ class CorpusWriting {
       written.german_words += static_cast<std::int64_t>(pair.german.size());
       written.longest = std::max(written.longest, static_cast<std::int64_t>(pair.english.size()));
     }
-    english.commit();
-    german.commit();
-    tags.commit();
-    if (alignment) alignment->commit();
-    if (english_trees) english_trees->commit();
-    if (german_trees) german_trees->commit();
+    for (AtomicFile& one : files) one.commit();
     return written;
   }
 
