@@ -39,8 +39,7 @@ void move_word(Words& words, std::size_t from, std::size_t to) {
 // A sentence of one clause, and the ways to break it.
 class Breakable {
  public:
-  explicit Breakable(Draw& draw) : draw_(draw) {
-    sentence_.clauses.push_back(statement());
+  explicit Breakable(Draw& draw) : draw_(draw), sentence_(of_clause(statement())) {
     words_ = without_dress(to_english(sentence_));
     const std::size_t finite = position_of(words_, &clause(), Part::finite);
     Number& number = clause().subject.number;

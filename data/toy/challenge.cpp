@@ -17,12 +17,6 @@ constexpr std::size_t kPairs = 100;  // of each kind and distance
 // Second component of the random streams' keys, after the seed; corpus.cpp and sets.cpp have lower ones.
 constexpr std::uint64_t kChallengeStream = 200;
 
-Sentence of_clause(Clause clause) {
-  Sentence sentence;
-  sentence.clauses.push_back(std::move(clause));
-  return sentence;
-}
-
 // The sentence with a word moved from one position to another; commas and the full stop keep their places.
 std::string with_moved(const std::vector<Word>& words, std::size_t from, std::size_t to) {
   std::vector<std::string> texts, marks;
@@ -105,7 +99,7 @@ class Contrasts : private PlainClauses {
     clause.subject = phrase(kPerson, Number::singular);  // not the antecedent of "them"
     clause.verb = &pick_where(verbs(), is_of_things);
     clause.object = owned(phrase(clause.verb->objects, plural ? Number::plural : Number::singular));
-    if (past && chance(0.5)) clause.time = fixed(pick(past_times()));
+    if (past && chance(0.5)) clause.time = time_of(pick(past_times()));
     other.subject = phrase(kPerson, any_number());
     if (chance(0.3)) {
       other.subject = standing_for(other.subject, NounPhraseKind::pronoun);
@@ -139,10 +133,10 @@ class Contrasts : private PlainClauses {
     // The first times of the past and of the future differ in their first words: yesterday, tomorrow.
     const std::size_t time = below(future_times().size());
     const Phrase &past = past_times()[time], &coming = future_times()[time];
-    clause.time = fixed(future ? coming : past);
+    clause.time = time_of(future ? coming : past);
     clause.time_first = chance(0.45);
     const std::vector<Word> better = say(sentence);
-    clause.time = fixed(future ? past : coming);
+    clause.time = time_of(future ? past : coming);
     return pair(better, to_text(say(sentence)),
                 between(position_of(better, &clause, Part::finite), position_of(better, &clause, Part::time)));
   }
@@ -192,7 +186,7 @@ class Contrasts : private PlainClauses {
     clause.verb = &verb(english);
     complete(clause, any_number());
     if (chance(0.5)) {
-      clause.time = fixed(pick(present_times()));
+      clause.time = time_of(pick(present_times()));
       clause.time_first = chance(0.45);
     } else if (chance(0.5)) {
       clause.frequency = &pick(frequencies());
@@ -266,8 +260,6 @@ class Contrasts : private PlainClauses {
                           std::string source = {}) {
     return {.distance = distance, .source = std::move(source), .better = to_text(better), .worse = std::move(worse)};
   }
-
-  static Time fixed(const Phrase& phrase) { return {std::string(phrase.english), std::string(phrase.german)}; }
 
   NounPhrase with_gendered_article(unsigned kinds) {
     // "das Junge" and "das Bauer" are words, and "der Messer" is one.

@@ -23,7 +23,6 @@ std::string Draw::number(std::uint64_t low, std::uint64_t high) {
 }
 
 Time Draw::time(bool past, bool future) {
-  const auto fixed = [](const Phrase& phrase) { return Time{std::string(phrase.english), std::string(phrase.german)}; };
   if (chance(0.12)) {
     const Phrase& day = pick(weekdays());
     return {"on " + std::string(day.english), "am " + std::string(day.german)};
@@ -43,8 +42,10 @@ Time Draw::time(bool past, bool future) {
     const std::string day = number(1, 28);
     return {"on " + day + " " + std::string(month.english), "am " + day + ". " + std::string(month.german)};
   }
-  return fixed(pick(past ? past_times() : future ? future_times() : present_times()));
+  return time_of(pick(past ? past_times() : future ? future_times() : present_times()));
 }
+
+Time time_of(const Phrase& phrase) { return {std::string(phrase.english), std::string(phrase.german)}; }
 
 const Noun& Draw::noun_of(unsigned kinds) {
   return pick_where(nouns(), [&](const Noun& noun) { return (noun.kinds & kinds) != 0; });

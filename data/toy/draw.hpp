@@ -54,6 +54,9 @@ class Draw {
 // "the NOUN", of the noun's gender.
 NounPhrase of_noun(const Noun& noun);
 
+// The time that a phrase names: "yesterday".
+Time time_of(const Phrase& phrase);
+
 // The pronoun, relative pronoun or silent subject that refers to `phrase`.
 NounPhrase standing_for(const NounPhrase& phrase, NounPhraseKind kind);
 

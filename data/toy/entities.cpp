@@ -83,11 +83,9 @@ Sentence invent(Draw& draw) {
     const std::size_t words = std::min<std::size_t>(invent_length(draw.stream()), 20);
     return invent_sentence(draw.stream(), words);
   }
-  Sentence sentence;
-  sentence.clauses.push_back(to_clause(Business(draw).event()));
-  Clause& clause = sentence.clauses.front();
+  Clause clause = to_clause(Business(draw).event());
   clause.time_first = clause.time && draw.chance(0.5);
-  return sentence;
+  return of_clause(std::move(clause));
 }
 
 }  // namespace

@@ -50,6 +50,12 @@ TimeWord time_word(std::string_view text, std::string_view capitalised) {
 
 }  // namespace
 
+Sentence of_clause(Clause clause) {
+  Sentence sentence;
+  sentence.clauses.push_back(std::move(clause));
+  return sentence;
+}
+
 Concept head_of(const NounPhrase& phrase) { return {&phrase, Part::noun}; }
 
 Concept head_of(const Clause& clause) {
@@ -151,10 +157,6 @@ std::size_t position_of(const std::vector<Word>& words, const void* node, Part p
   return static_cast<std::size_t>(found - words.begin());
 }
 
-std::string to_english_text(Clause clause) {
-  Sentence sentence;
-  sentence.clauses.push_back(std::move(clause));
-  return to_text(to_english(sentence));
-}
+std::string to_english_text(Clause clause) { return to_text(to_english(of_clause(std::move(clause)))); }
 
 }  // namespace attend::toy

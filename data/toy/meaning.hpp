@@ -3,8 +3,7 @@
 // are aligned if they share one; and its part in the dependency tree of its sentence (trees.hpp).
 //
 //   Clause sleep{.subject = {.noun = &noun("dog")}, .verb = &verb("sleep"), .tense = Tense::past};
-//   Sentence sentence; sentence.clauses.push_back(std::move(sleep));
-//   render(sentence)    ->  "The dog slept."  "Der Hund hat geschlafen."  0-0 1-1 2-2 2-3
+//   render(of_clause(std::move(sleep)))    ->  "The dog slept."  "Der Hund hat geschlafen."  0-0 1-1 2-2 2-3
 //
 // The grammar covers what the corpus needs and no more: no genitive, no passive, no address (du, Sie), no imperative.
 #pragma once
@@ -97,6 +96,9 @@ struct Sentence {
   std::vector<Clause> clauses;
   std::vector<const Conjunction*> joiners;
 };
+
+// A sentence of one clause.
+Sentence of_clause(Clause clause);
 
 // The concept that a word expresses: a part of a node of the tree.
 enum class Part {

@@ -12,30 +12,25 @@ class Opinion {
 
   Sentence sentence(bool positive) {
     const double form = static_cast<double>(draw_.below(100)) / 100;
-    Sentence sentence;
     if (form < 0.40) {
       Clause clause = this->clause(positive);
       if (draw_.chance(0.3)) {
         clause.time = draw_.time(past_, false);
         clause.time_first = draw_.chance(0.5);
       }
-      sentence.clauses.push_back(std::move(clause));
-    } else if (form < 0.55) {
-      sentence.clauses.push_back(believed(positive));
-    } else if (form < 0.75) {
-      sentence.clauses.push_back(clause(!positive));
-      sentence.joiners.push_back(&coordinators()[1]);
-      sentence.clauses.push_back(clause(positive));
-    } else if (form < 0.9) {
+      return of_clause(std::move(clause));
+    }
+    if (form < 0.55) return of_clause(believed(positive));
+    if (form >= 0.75 && form < 0.9) {
       Clause clause = this->clause(positive);
       const bool first = draw_.chance(0.5);
       clause.subordinates.push_back({&subordinators(past_)[1], this->clause(!positive), first});
-      sentence.clauses.push_back(std::move(clause));
-    } else {
-      sentence.clauses.push_back(clause(positive));
-      sentence.joiners.push_back(&coordinators()[0]);
-      sentence.clauses.push_back(clause(positive));
+      return of_clause(std::move(clause));
     }
+    const bool contrast = form < 0.75;  // "but", else "and"
+    Sentence sentence = of_clause(clause(positive != contrast));
+    sentence.joiners.push_back(&coordinators()[contrast ? 1 : 0]);
+    sentence.clauses.push_back(clause(positive));
     return sentence;
   }
 

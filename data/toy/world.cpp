@@ -10,15 +10,11 @@ class World : private Draw {
   explicit World(RandomStream& random) : Draw(random) {}
 
   Sentence sentence(std::size_t words) {
-    Sentence sentence;
     past_ = chance(0.5);
-    if (words < 16 && chance(0.12)) {
-      sentence.clauses.push_back(question());
-      return sentence;
-    }
+    if (words < 16 && chance(0.12)) return of_clause(question());
     // Limits the content of a clause; missing length is filled by further main clauses.
     const int depth = words < 10 ? 0 : words < 20 ? 1 : 2;
-    sentence.clauses.push_back(main_clause(depth));
+    Sentence sentence = of_clause(main_clause(depth));
     while (to_english(sentence).size() + 5 < words) {
       sentence.joiners.push_back(&pick(coordinators()));
       sentence.clauses.push_back(main_clause(depth));
