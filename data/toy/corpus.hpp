@@ -1,12 +1,6 @@
-// The built-in corpus: English-German sentence pairs of a small generated world, with the gold word alignments of the
-// test set, and the documents, summaries and labelled sets of sets.hpp. Files of the sentence pairs:
-//
-//   train.en train.de   valid.en valid.de   test.en test.de   one sentence a line, raw text, line-aligned
-//   train.en.tags   valid.en.tags   test.en.tags              a part of speech for each English word
-//   test.align          Pharaoh format: "0-0 1-1 1-3", English position - German position, from 0
-//   trees.train.en.conllu trees.train.de.conllu trees.valid.*   trees of the first 2,000 and 500 pairs (trees.hpp)
-//   challenge/english.tsv challenge/german.tsv     minimal pairs (challenge.hpp), if wanted
-//   challenge/en-de.tsv                            those of translations
+// The built-in corpus (docs/formats.md lists its files): English-German sentence pairs of a small generated world, with
+// the gold word alignments of the test set, parts of speech, trees (trees.hpp) and minimal pairs (challenge.hpp), and the
+// documents, summaries and labelled sets of sets.hpp.
 //
 // Alignments count words separated by spaces; punctuation is attached to the preceding word ("gesehen."), as in raw
 // text. Every word on both sides is aligned.

@@ -1,11 +1,5 @@
-// The files of the built-in corpus besides the translation sets: documents, their headlines, and a folder for each
-// labelled task.
-//
-//   documents.train.txt documents.valid.txt        one sentence per line, a blank line between documents
-//   summaries/                 {train,valid,test}.text and .headline, a document a line and its headline
-//   sentiment/ inference/ similarity/ acceptability/   train.tsv dev.tsv test.tsv, a header of column names
-//   questions/                                     train.json dev.json test.json, as SQuAD 2.0
-//   entities/                                      train.txt dev.txt test.txt, CoNLL columns: token and tag
+// The files of the built-in corpus besides the translation sets (docs/formats.md): documents, their headlines, and a
+// folder for each labelled task.
 #pragma once
 
 #include <cstdint>
