@@ -1,8 +1,8 @@
 #include "core/hash.hpp"
 
+#include <spdlog/fmt/fmt.h>
 #include <xxhash.h>
 
-#include <cstdio>
 #include <memory>
 
 #include "core/files.hpp"
@@ -10,12 +10,7 @@
 namespace attend {
 namespace {
 
-std::string digits_of(XXH128_hash_t hash) {
-  std::string digits(32, '0');
-  std::snprintf(digits.data(), digits.size() + 1, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
-                static_cast<unsigned long long>(hash.low64));
-  return digits;
-}
+std::string digits_of(XXH128_hash_t hash) { return fmt::format("{:016x}{:016x}", hash.high64, hash.low64); }
 
 }  // namespace
 
