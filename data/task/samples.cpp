@@ -123,7 +123,7 @@ void SampleMaker::surround(Sample& sample, const std::vector<std::int32_t>& befo
 }
 
 std::vector<Sample> SampleMaker::of_sentences(std::span<const TaggedSentence> sentences,
-                                              const std::vector<std::string>& tags, std::int64_t example) {
+                                              const std::vector<std::string>& tags) {
   std::vector<Words> words;
   for (const TaggedSentence& sentence : sentences) words.push_back(words_of(sentence));
   // The nearest pieces of the same document before (step -1) or after (step 1) sentence `s`, in order.
@@ -144,7 +144,7 @@ std::vector<Sample> SampleMaker::of_sentences(std::span<const TaggedSentence> se
       const std::vector<std::int32_t>& pieces = words[s][word];
       if (samples.size() == begin || samples.back().ids.size() + pieces.size() + 1 > length_) {
         samples.push_back({.ids = {tokenizer_.special().cls},
-                           .example = example + static_cast<std::int64_t>(s),
+                           .example = static_cast<std::int64_t>(s),
                            .skipped = static_cast<std::uint32_t>(word)});
       }
       Sample& sample = samples.back();

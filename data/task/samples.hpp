@@ -85,10 +85,8 @@ class SampleMaker {
   // `context` holds the pieces of its context. If there are answers, the windows that contain the whole first answer
   // are labelled with it.
   std::vector<Sample> of_question(const Question& question, const std::vector<Piece>& context, std::int64_t example);
-  // `tags` holds the names of all tags; without gold tags (sentence.tags is empty) all are 0. The first sentence gets
-  // number `example`.
-  std::vector<Sample> of_sentences(std::span<const TaggedSentence> sentences, const std::vector<std::string>& tags,
-                                   std::int64_t example);
+  // `tags` holds the names of all tags; without gold tags (sentence.tags is empty) all are 0.
+  std::vector<Sample> of_sentences(std::span<const TaggedSentence> sentences, const std::vector<std::string>& tags);
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
   std::int64_t num_cut() const { return num_cut_; }  // samples that were cut

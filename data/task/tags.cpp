@@ -29,7 +29,7 @@ class TagFormat : public RecordFormat {
   void read_file(TaskSplit& split, const LabelledTask& task, Labelled labelled, SampleMaker& maker) const override {
     split.sentences = read_conll(split.file, tag_column(task), labelled);
     check_tags(split, task.labels);
-    split.samples = maker.of_sentences(split.sentences, task.labels, 0);
+    split.samples = maker.of_sentences(split.sentences, task.labels);
   }
 
   void add_line(TaskSplit& split, const LabelledTask& /*task*/, const Line& line,
@@ -40,7 +40,7 @@ class TagFormat : public RecordFormat {
   }
   // Sentences are read together with their neighbours.
   void finish_lines(TaskSplit& split, const LabelledTask& task, SampleMaker& maker) const override {
-    split.samples = maker.of_sentences(split.sentences, task.labels, 0);
+    split.samples = maker.of_sentences(split.sentences, task.labels);
   }
 
   bool all_alike(const TaskSplit& split) const override {

@@ -186,7 +186,7 @@ TEST_F(TaskSplitTest, TheFirstPieceOfAWordCarriesItsTag) {
   const TaggedSentence sentence{
       .line = 1, .tokens = {"Ann", "saw", "Bob", "again", "today"}, .tags = {"B", "O", "B", "O", "O"}};
   SampleMaker maker(tokenizer_, config_);
-  const std::vector<Sample> samples = maker.of_sentences({&sentence, 1}, {"O", "B"}, 3);
+  const std::vector<Sample> samples = maker.of_sentences({&sentence, 1}, {"O", "B"});
   ASSERT_EQ(samples.size(), 2u);
   EXPECT_EQ(samples[1].skipped, samples[0].words.size());
   std::size_t word = 0;
