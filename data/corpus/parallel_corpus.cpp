@@ -38,7 +38,6 @@ void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusC
   Summary summary;
   std::uint64_t too_long = 0;
   std::uint64_t empty = 0;
-  std::uint64_t num_pairs = 0;
   std::uint64_t num_ids = 0;
   const auto max_length = static_cast<std::size_t>(config.max_length);
   const auto make_encoder = [&source] {
@@ -66,14 +65,13 @@ void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusC
           cache.add_ids(*ids);
           num_ids += ids->size();
         }
-        ++num_pairs;
         summary.num_src_tokens += src.size();
         summary.num_tgt_tokens += tgt.size();
       });
   summary.counts = reader.counts();
   summary.counts.empty += empty;
   summary.counts.too_long += too_long;
-  if (num_pairs == 0) {
+  if (num_ids == 0) {
     throw UserError(source.src_file + ": no pairs left to train on (" + summary.counts.report() + ")",
                     "check the text and --max-length");
   }
