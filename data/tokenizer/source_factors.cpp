@@ -64,22 +64,17 @@ SourceFactors SourceFactors::load(const std::filesystem::path& directory) {
   std::error_code unreadable;
   if (!std::filesystem::exists(file, unreadable)) return {};
   const nlohmann::json json = read_json(file);
-  std::vector<std::vector<std::string>> labels;
-  bool is_valid = json.is_array() && !json.empty();
-  for (std::size_t i = 0; is_valid && i < json.size(); ++i) {
-    is_valid = json[i].is_array() &&
-               std::ranges::all_of(json[i], [](const nlohmann::json& label) { return label.is_string(); });
-    if (!is_valid) break;
-    labels.push_back(json[i].get<std::vector<std::string>>());
-    std::vector<std::string> sorted = labels.back();
-    std::ranges::sort(sorted);
-    is_valid = std::ranges::adjacent_find(sorted) == sorted.end();
+  const auto has_repeated = [](std::vector<std::string> factor) {
+    std::ranges::sort(factor);
+    return std::ranges::adjacent_find(factor) != factor.end();
+  };
+  try {
+    auto labels = json.get<std::vector<std::vector<std::string>>>();
+    if (!labels.empty() && std::ranges::none_of(labels, has_repeated)) return SourceFactors(std::move(labels));
+  } catch (const nlohmann::json::exception&) {  // of another type
   }
-  if (!is_valid) {
-    throw UserError(file.string() + ": expected a list of distinct labels for each source factor",
-                    "it was truncated or edited; restore the original");
-  }
-  return SourceFactors(std::move(labels));
+  throw UserError(file.string() + ": expected a list of distinct labels for each source factor",
+                  "it was truncated or edited; restore the original");
 }
 
 void SourceFactors::save(const std::filesystem::path& directory) const {
