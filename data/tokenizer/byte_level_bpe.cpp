@@ -145,11 +145,6 @@ bool ByteLevelBpe::begins_word(std::int32_t id) const {
   return bytes.empty() || std::string_view(" \t\n\r\f\v").find(bytes.front()) != std::string_view::npos;
 }
 
-const ByteLevelBpe::Merge* ByteLevelBpe::merge_of(std::int32_t left, std::int32_t right) const {
-  const auto found = merges_.find(pair_key(left, right));
-  return found == merges_.end() ? nullptr : &found->second;
-}
-
 // Invalid UTF-8 counts as U+FFFD.
 std::vector<ByteLevelBpe::Character> ByteLevelBpe::characters_of(std::string_view text) const {
   std::vector<Character> characters;
@@ -188,7 +183,8 @@ void ByteLevelBpe::add_word(std::span<const Character> word, std::vector<Place>&
   symbols.back().next = kNone;
   const auto merge_at = [&](std::size_t left) -> const Merge* {
     if (left == kNone || symbols[left].next == kNone) return nullptr;
-    return merge_of(symbols[left].place.id, symbols[symbols[left].next].place.id);
+    const auto found = merges_.find(pair_key(symbols[left].place.id, symbols[symbols[left].next].place.id));
+    return found == merges_.end() ? nullptr : &found->second;
   };
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> candidates;
   const auto propose = [&](std::size_t left) {

@@ -63,7 +63,6 @@ class ByteLevelBpe : public ListedPieces {
   void add_merges(const std::vector<std::pair<std::string, std::string>>& merges, const std::string& name);
   std::vector<Character> characters_of(std::string_view text) const;
   bool is_special_piece(std::int32_t id) const { return bytes_[static_cast<std::size_t>(id)].empty(); }
-  const Merge* merge_of(std::int32_t left, std::int32_t right) const;
   std::vector<Place> places_of(std::string_view text) const override;
   void add_word(std::span<const Character> word, std::vector<Place>& places) const;
 
