@@ -57,8 +57,8 @@ class Narrator {
   NounPhrase refer(const Entity& entity, bool subject) {
     if (subject) agent_ = entity;
     // "was a teacher" mentions the subject.
-    const bool occupation = !subject && entity == of(*agent_noun());
-    if (occupation) return to_phrase(entity, Determiner::indefinite);
+    const bool agent_is_named = agent_.kind == NounPhraseKind::person_name;
+    if (!subject && agent_is_named && entity == of(*agent_.noun)) return to_phrase(entity, Determiner::indefinite);
     const bool known = contains(known_, entity);
     const bool clear = pronoun_is_clear(entity);
     if (!known) known_.push_back(entity);
@@ -78,11 +78,6 @@ class Narrator {
       phrase.owner = agent_.gender == Gender::feminine ? Owner::her : Owner::him;
     }
     return phrase;
-  }
-
-  const Noun* agent_noun() const {
-    static const Noun kNobody{"", "", "", "", Gender::neuter, 0};
-    return agent_.kind == NounPhraseKind::person_name ? agent_.noun : &kNobody;
   }
 
   void note(const Event& event, const Clause& clause, std::vector<Mention>& mentions) {
