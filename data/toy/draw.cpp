@@ -56,22 +56,16 @@ const Adjective& Draw::adjective_for(unsigned kinds) {
 }
 
 NounPhrase of_noun(const Noun& noun) {
-  NounPhrase phrase;
-  phrase.noun = &noun;
-  phrase.gender = noun.gender;
-  phrase.person = (noun.kinds & kPerson) != 0;
-  return phrase;
+  return {.noun = &noun, .gender = noun.gender, .person = (noun.kinds & kPerson) != 0};
 }
 
 NounPhrase standing_for(const NounPhrase& phrase, NounPhraseKind kind) {
-  NounPhrase stand_in;
-  stand_in.kind = kind;
-  stand_in.noun = phrase.noun;
-  stand_in.number = is_plural(phrase) ? Number::plural : Number::singular;
-  stand_in.gender = phrase.gender;
-  stand_in.person = phrase.person;
-  stand_in.first_person = phrase.first_person;
-  return stand_in;
+  return {.kind = kind,
+          .noun = phrase.noun,
+          .number = is_plural(phrase) ? Number::plural : Number::singular,
+          .gender = phrase.gender,
+          .first_person = phrase.first_person,
+          .person = phrase.person};
 }
 
 }  // namespace attend::toy

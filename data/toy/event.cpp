@@ -39,16 +39,14 @@ Entity invent_person(Draw& draw) {
 }
 
 NounPhrase to_phrase(const Entity& entity, Determiner determiner, bool full) {
-  NounPhrase phrase;
-  phrase.kind = entity.kind;
-  phrase.gender = entity.gender;
   if (entity.named()) {
-    phrase.name = entity.name;
-    phrase.titled = entity.titled;
-    phrase.person = entity.person();
-    return phrase;
+    return {.kind = entity.kind,
+            .name = entity.name,
+            .titled = entity.titled,
+            .gender = entity.gender,
+            .person = entity.person()};
   }
-  phrase = of_noun(*entity.noun);
+  NounPhrase phrase = of_noun(*entity.noun);
   phrase.determiner = determiner;
   if (entity.count) {
     phrase.number = Number::plural;

@@ -38,16 +38,16 @@ struct NounPhrase {
   Number number = Number::singular;
   Determiner determiner = Determiner::definite;
   Owner owner = Owner::me;
-  std::optional<int> count;  // 45 keys
-  std::vector<const Adjective*> adjectives;
-  std::string name;                   // Tarvel
-  bool titled = false;                // Mr. or Mrs. Tarvel
-  Gender gender = Gender::masculine;  // of a name or pronoun; a noun brings its own
-  bool first_person = false;          // I, we
-  bool person = true;                 // who, he, she; or which, it
-  std::unique_ptr<NounPhrase> with;   // with the red hat
-  std::unique_ptr<Clause> relative;   // contains a phrase of kind relative
-  std::unique_ptr<NounPhrase> other;  // and the dog
+  std::optional<int> count = {};  // 45 keys
+  std::vector<const Adjective*> adjectives = {};
+  std::string name = {};                   // Tarvel
+  bool titled = false;                     // Mr. or Mrs. Tarvel
+  Gender gender = Gender::masculine;       // of a name or pronoun; a noun brings its own
+  bool first_person = false;               // I, we
+  bool person = true;                      // who, he, she; or which, it
+  std::unique_ptr<NounPhrase> with = {};   // with the red hat
+  std::unique_ptr<Clause> relative = {};   // contains a phrase of kind relative
+  std::unique_ptr<NounPhrase> other = {};  // and the dog
 };
 
 // A prepositional phrase that follows the object.

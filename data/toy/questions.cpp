@@ -133,8 +133,7 @@ class Questions {
       return to_phrase(entity, money ? Determiner::indefinite : Determiner::definite, draw_.chance(0.5));
     });
     clause.mood = Mood::question;
-    NounPhrase interrogative;
-    interrogative.kind = NounPhraseKind::interrogative;
+    NounPhrase interrogative{.kind = NounPhraseKind::interrogative};
     if (query.asks == Asks::whom) clause.question_word = &kWhom;
     if (query.asks == Asks::where) clause.question_word = &question_words()[2];
     if (query.asks == Asks::when) clause.question_word = &question_words()[1];

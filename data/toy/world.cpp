@@ -54,18 +54,13 @@ class World : private Draw {
   }
 
   NounPhrase person_name() {
-    NounPhrase phrase;
-    phrase.kind = NounPhraseKind::person_name;
-    phrase.name = name();
-    phrase.titled = chance(0.5);
+    NounPhrase phrase{.kind = NounPhraseKind::person_name, .name = name(), .titled = chance(0.5)};
     if (chance(0.5)) phrase.gender = Gender::feminine;
     return phrase;
   }
 
   NounPhrase pronoun() {
-    NounPhrase phrase;
-    phrase.kind = NounPhraseKind::pronoun;
-    phrase.first_person = chance(0.4);
+    NounPhrase phrase{.kind = NounPhraseKind::pronoun, .first_person = chance(0.4)};
     if (chance(0.5)) phrase.gender = Gender::feminine;
     if (chance(0.4)) phrase.number = Number::plural;
     return phrase;
@@ -137,12 +132,7 @@ class World : private Draw {
     return std::make_unique<NounPhrase>(std::move(phrase));
   }
 
-  NounPhrase town() {
-    NounPhrase phrase;
-    phrase.kind = NounPhraseKind::town_name;
-    phrase.name = name();
-    return phrase;
-  }
+  NounPhrase town() { return {.kind = NounPhraseKind::town_name, .name = name()}; }
 
   NounPhrase place() {
     NounPhrase phrase = noun_phrase(kPlace);
@@ -316,16 +306,13 @@ class World : private Draw {
     const double kind = random_.uniform();
     if (kind < 0.35) return clause;
     if (kind < 0.55 && clause.subject.person && clause.verb != nullptr) {
-      clause.subject = {};
-      clause.subject.kind = NounPhraseKind::interrogative;
+      clause.subject = {.kind = NounPhraseKind::interrogative};
       return clause;
     }
     const bool thing = clause.object && clause.verb != &kCost && clause.verb->object == Object::accusative &&
                        (clause.verb->objects & (kPerson | kAnimal)) == 0;
     if (kind < 0.75 && thing) {
-      clause.object = std::make_unique<NounPhrase>();
-      clause.object->kind = NounPhraseKind::interrogative;
-      clause.object->person = false;
+      *clause.object = {.kind = NounPhraseKind::interrogative, .person = false};
       return clause;
     }
     clause.question_word = &question_words()[clause.verb == nullptr || clause.time || !clause.adverbials.empty()
