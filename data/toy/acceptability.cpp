@@ -1,4 +1,3 @@
-#include <span>
 #include <utility>
 
 #include "data/toy/tasks.hpp"
@@ -87,7 +86,7 @@ class Breakable {
     NounPhrase phrase = of_noun(draw_.noun_of(kinds));
     if (draw_.chance(0.5)) phrase.number = Number::plural;
     static constexpr Determiner kDeterminers[] = {Determiner::definite, Determiner::definite, Determiner::possessive};
-    phrase.determiner = draw_.pick(std::span(kDeterminers));
+    phrase.determiner = draw_.pick(kDeterminers);
     phrase.owner = static_cast<Owner>(draw_.below(5));
     if (draw_.chance(0.35)) phrase.adjectives.push_back(&draw_.adjective_for(phrase.noun->kinds));
     return phrase;

@@ -1,7 +1,6 @@
 #include "data/toy/challenge.hpp"
 
 #include <algorithm>
-#include <span>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -180,7 +179,7 @@ class Contrasts : private PlainClauses {
     static constexpr std::pair<std::string_view, std::string_view> kWrong[] = {
         {"call", "ein"},   {"invite", "an"},  {"open", "zurück"}, {"close", "zurück"}, {"pick", "an"},  {"try", "zu"},
         {"prepare", "ab"}, {"arrive", "ein"}, {"wake", "ab"},     {"get", "weg"},      {"return", "an"}};
-    const auto& [english, prefix] = pick(std::span(kWrong));
+    const auto& [english, prefix] = pick(kWrong);
     Clause clause;
     clause.subject = phrase(kPerson, any_number());
     clause.verb = &verb(english);

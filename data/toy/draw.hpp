@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 
 #include "core/random.hpp"
@@ -19,13 +20,13 @@ class Draw {
   std::uint64_t below(std::uint64_t bound) { return random_.below(bound); }
 
   template <class Items>
-  const typename Items::value_type& pick(const Items& items) {
-    return items[random_.below(items.size())];
+  const auto& pick(const Items& items) {
+    return std::begin(items)[random_.below(std::size(items))];
   }
 
   // Uniform among the entries for which `fits` holds; there must be at least one.
   template <class Items, class Fits>
-  const typename Items::value_type& pick_where(const Items& items, Fits fits) {
+  const auto& pick_where(const Items& items, Fits fits) {
     while (true) {
       const auto& item = pick(items);
       if (fits(item)) return item;

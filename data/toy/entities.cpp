@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <span>
 #include <string_view>
 
 #include "data/toy/thesaurus.hpp"
@@ -59,9 +58,7 @@ class Business {
   }
 
  private:
-  const Verb& one_of(std::initializer_list<std::string_view> words) {
-    return verb(draw_.pick(std::span(words.begin(), words.size())));
-  }
+  const Verb& one_of(std::initializer_list<std::string_view> words) { return verb(draw_.pick(words)); }
   Entity person() {
     Entity person = invent_person(draw_);
     if (!person.titled) person.name = draw_.name() + " " + person.name;

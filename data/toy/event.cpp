@@ -1,7 +1,6 @@
 #include "data/toy/event.hpp"
 
 #include <memory>
-#include <span>
 #include <string_view>
 
 namespace attend::toy {
@@ -22,7 +21,7 @@ Entity invent_named(Draw& draw, NounPhraseKind kind) {
   Entity entity{.kind = kind, .name = draw.name()};
   if (kind == NounPhraseKind::company_name && draw.chance(0.5)) {
     static constexpr std::string_view kEnds[] = {" Bank", " Airlines", " Motors", " Insurance", " Brothers"};
-    entity.name += draw.pick(std::span(kEnds));
+    entity.name += draw.pick(kEnds);
   }
   return entity;
 }
@@ -34,7 +33,7 @@ Entity invent_person(Draw& draw) {
   Entity entity = invent_named(draw, NounPhraseKind::person_name);
   entity.titled = draw.chance(0.7);
   if (draw.chance(0.5)) entity.gender = Gender::feminine;
-  entity.noun = &noun(entity.gender == Gender::feminine ? draw.pick(std::span(kWomen)) : draw.pick(std::span(kMen)));
+  entity.noun = &noun(entity.gender == Gender::feminine ? draw.pick(kWomen) : draw.pick(kMen));
   return entity;
 }
 

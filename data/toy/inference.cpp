@@ -1,4 +1,3 @@
-#include <span>
 #include <utility>
 
 #include "data/toy/tasks.hpp"
@@ -72,7 +71,7 @@ class Claims {
   }
   const Adjective& quality() {
     static constexpr std::string_view kQualities[] = {"old", "new", "big", "small", "expensive", "cheap", "beautiful"};
-    return draw_.chance(0.5) ? *draw_.pick(colours()) : adjective(draw_.pick(std::span(kQualities)));
+    return draw_.chance(0.5) ? *draw_.pick(colours()) : adjective(draw_.pick(kQualities));
   }
   Entity place() {
     if (draw_.chance(0.3)) return invent_named(draw_, NounPhraseKind::town_name);
@@ -101,7 +100,7 @@ class Claims {
     Claim claim;
     Event& event = claim.event;
     event.agent = invent_person(draw_);
-    event.verb = &verb(draw_.pick(std::span(kActions)));
+    event.verb = &verb(draw_.pick(kActions));
     event.object = of(thing(event.verb->objects));
     if (draw_.chance(0.3)) event.object->noun = &word_near(*event.object->noun);
     if (draw_.chance(0.5)) event.object->adjective = &quality();
@@ -169,7 +168,7 @@ class Claims {
     // A distractor: it is neutral about colour, price and place.
     if (draw_.chance(0.6)) {
       static constexpr std::string_view kAsides[] = {"old", "new", "big", "small", "beautiful", "heavy"};
-      event.agent.adjective = &adjective(draw_.pick(std::span(kAsides)));
+      event.agent.adjective = &adjective(draw_.pick(kAsides));
     }
   }
 

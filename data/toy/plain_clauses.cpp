@@ -1,7 +1,5 @@
 #include "data/toy/plain_clauses.hpp"
 
-#include <span>
-
 namespace attend::toy {
 
 bool is_intransitive(const Verb& verb) {
@@ -13,7 +11,7 @@ NounPhrase PlainClauses::phrase(unsigned kinds, Number number) {
   phrase.number = number;
   static constexpr Determiner kDeterminers[] = {Determiner::definite, Determiner::definite, Determiner::demonstrative,
                                                 Determiner::possessive};
-  if ((phrase.noun->kinds & kPlace) == 0) phrase.determiner = pick(std::span(kDeterminers));
+  if ((phrase.noun->kinds & kPlace) == 0) phrase.determiner = pick(kDeterminers);
   phrase.owner = chance(0.5) ? Owner::me : Owner::us;
   if (chance(0.35)) phrase.adjectives.push_back(&adjective_for(phrase.noun->kinds));
   return phrase;

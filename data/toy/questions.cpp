@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -53,7 +52,7 @@ class Questions {
 
  private:
   std::optional<Asked> try_to_ask(bool answerable) {
-    const Asks asks = draw_.pick(std::span(kAsks));
+    const Asks asks = draw_.pick(kAsks);
     const std::size_t at = draw_.below(story_.told.size());
     Query query{asks, story_.told[at].event};
     if (!can_ask(query)) return std::nullopt;

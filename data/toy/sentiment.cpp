@@ -43,7 +43,7 @@ class Opinion {
     clause.subject = of_noun(draw_.noun_of(clause.predicate->kinds));
     static constexpr Determiner kDeterminers[] = {Determiner::definite, Determiner::definite, Determiner::demonstrative,
                                                   Determiner::possessive};
-    clause.subject.determiner = draw_.pick(std::span(kDeterminers));
+    clause.subject.determiner = draw_.pick(kDeterminers);
     clause.subject.owner = static_cast<Owner>(draw_.below(5));
     if (draw_.chance(0.25)) clause.subject.number = Number::plural;
     clause.tense = past_ ? Tense::past : Tense::present;

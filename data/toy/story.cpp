@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <span>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -121,7 +120,7 @@ class Plot {
     static constexpr void (Plot::*kPlots[])() = {&Plot::loss,    &Plot::purchase, &Plot::letter,
                                                  &Plot::repair,  &Plot::meal,     &Plot::theft,
                                                  &Plot::journey, &Plot::animal,   &Plot::work};
-    (this->*draw_.pick(std::span(kPlots)))();
+    (this->*draw_.pick(kPlots))();
   }
 
  private:
@@ -129,7 +128,7 @@ class Plot {
 
   void tell(Event event) { narrator_.tell(std::move(event)); }
 
-  std::string_view word_of(Words words) { return draw_.pick(std::span(words.begin(), words.size())); }
+  std::string_view word_of(Words words) { return draw_.pick(words); }
   const Adjective* one_of(Words words) { return &adjective(word_of(words)); }
   Entity thing(unsigned kinds) {
     const Noun& noun = draw_.pick_where(nouns(), [&](const Noun& candidate) {
