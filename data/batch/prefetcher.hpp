@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -18,17 +19,8 @@ class Prefetcher {
   static constexpr std::size_t kAhead = 8;
 
   // `make` is called repeatedly on the background thread until destruction; at most kAhead values are queued.
-  explicit Prefetcher(std::function<T()> make) : make_(std::move(make)), thread_([this] { run(); }) {}
-  Prefetcher(const Prefetcher&) = delete;
-  Prefetcher& operator=(const Prefetcher&) = delete;
-  ~Prefetcher() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
+  explicit Prefetcher(std::function<T()> make)
+      : make_(std::move(make)), thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
   // Waits for the next value. Rethrows exceptions of `make`.
   T next() {
@@ -43,13 +35,13 @@ class Prefetcher {
   }
 
  private:
-  void run() {
+  void run(const std::stop_token& stop) {
     try {
       for (;;) {
         T value = make_();
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return ready_.size() < kAhead || stopping_; });
-        if (stopping_) return;
+        changed_.wait(lock, stop, [&] { return ready_.size() < kAhead; });
+        if (stop.stop_requested()) return;
         ready_.push_back(std::move(value));
         lock.unlock();
         changed_.notify_all();
@@ -63,11 +55,10 @@ class Prefetcher {
 
   std::function<T()> make_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;
   std::deque<T> ready_;
   std::exception_ptr failure_;
-  bool stopping_ = false;
-  std::thread thread_;
+  std::jthread thread_;  // stopped and joined before the others are destroyed
 };
 
 }  // namespace attend
