@@ -1,7 +1,6 @@
 // Tables of one or two texts and their labels: the common part of the kinds of tasks on whole texts.
 #include <algorithm>
 #include <set>
-#include <tuple>
 
 #include "core/error.hpp"
 #include "core/log.hpp"
@@ -87,14 +86,12 @@ void TextFormat::read_texts(TaskSplit& split, const LabelledTask& task, Labelled
 }
 
 LabelledText text_of_line(const std::string& line, const std::string& place, const LabelledTask& task) {
-  LabelledText text;
   if (task.text.size() == 2) {
-    std::tie(text.first, text.second) = two_texts(line, place, "the task reads two texts");
-  } else {
-    refuse_tab(line, place);
-    text.first = line;
+    const auto [first, second] = two_texts(line, place, "the task reads two texts");
+    return {.first = first, .second = second};
   }
-  return text;
+  refuse_tab(line, place);
+  return {.first = line};
 }
 
 void TextFormat::add_line(TaskSplit& split, const LabelledTask& task, const Line& line, SampleMaker& maker) const {
