@@ -1,5 +1,7 @@
 #include "data/tokenizer/hugging_face_vocabulary.hpp"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -7,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
+#include "core/utf8.hpp"
 #include "data/tokenizer/byte_level_bpe_json.hpp"
 #include "data/tokenizer/json_parts.hpp"
 #include "data/tokenizer/wordpiece_json.hpp"
@@ -26,6 +29,9 @@ std::vector<std::string> lines_of(const fs::path& path) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find_first_of("\r\n", at), text.size());
     lines.push_back(text.substr(at, end - at));
+    if (!is_utf8(lines.back())) {
+      throw UserError(fmt::format("{}:{}: not UTF-8", path.string(), lines.size()), "use another copy");
+    }
     at = end + (text.compare(end, 2, "\r\n") == 0 ? 2 : 1);
   }
   return lines;

@@ -189,7 +189,10 @@ TEST(ByteLevelBpeTest, ReadsDirectoriesOfHuggingFace) {
   EXPECT_EQ(refusal(), where + ": neither tokenizer.json nor vocab.json with merges.txt");
   std::filesystem::copy(kGpt2Fixtures / "vocab.json", directory / "vocab.json");
   EXPECT_EQ(refusal(), where + ": neither tokenizer.json nor vocab.json with merges.txt");
-  std::filesystem::copy(kGpt2Fixtures / "merges.txt", directory / "merges.txt");
+  write_file_atomic(directory / "merges.txt", "#version: 0.2\nt h\n\xff h\n");
+  EXPECT_EQ(refusal(), where + "/merges.txt:3: not UTF-8");
+  std::filesystem::copy(kGpt2Fixtures / "merges.txt", directory / "merges.txt",
+                        std::filesystem::copy_options::overwrite_existing);
   const auto ids = [&] { return import_gpt2_tokenizer(directory.path()).encode("the house"); };
   const Tokenizer older = import_gpt2_tokenizer(directory.path());
   EXPECT_EQ(older.special().eos, 0);

@@ -102,12 +102,8 @@ TEST_F(ToySets, SameSeedSameBytesOnEveryPlatformAndTestSetsOfTheirOwn) {
     const bool small = file.find("train") == std::string::npos;
     EXPECT_EQ(read_file(other / file) == text, small) << file << " does not depend on how much there is to train on";
   }
-  const ToySetSizes least = {.train_documents = 2,
-                             .valid_documents = 2,
-                             .train_summaries = 12,
-                             .train = 12,
-                             .dev = 12,
-                             .test = 12};
+  const ToySetSizes least = {
+      .train_documents = 2, .valid_documents = 2, .train_summaries = 12, .train = 12, .dev = 12, .test = 12};
   sizes = least;
   sizes.seed = 2;
   write_toy_sets(other / "1", least);
