@@ -39,13 +39,12 @@ namespace attend {
 namespace {
 
 // Observes each line with its best translation.
-void observe_own(const AttentionCommandConfig& config, const Run& trained, LineReader& reader, FactorReader& factors,
+void observe_own(const AttentionCommandConfig& config, const Run& trained, InputLines& input, FactorReader& factors,
                  PairAttention& pairs) {
   Translator translator(*trained.model, trained.tokenizers, config.translator);
-  const bool at_once = config.lines.at_once(config.input);
   std::deque<std::string> lines;  // read and not yet translated
   const auto next = [&](std::string& line) {
-    const bool more = reader.next(line);
+    const bool more = input.next(line);
     if (more) line += factors.next(line);
     if (more) lines.push_back(line);
     return more;
@@ -53,32 +52,26 @@ void observe_own(const AttentionCommandConfig& config, const Run& trained, LineR
   const auto emit = [&](const std::vector<Translation>& translations) {
     pairs.add(pair_in_pieces(trained.tokenizers, lines.front(), translations.front()));
     lines.pop_front();
-    if (!at_once) return;
-    pairs.finish();
-    std::cout.flush();
+    if (input.at_once()) pairs.finish();
   };
-  translator.translate_stream(next, emit, at_once);
+  translator.translate_stream(next, emit, input.at_once());
   translator.warn_of_cut();
 }
 
-void observe_targets(const AttentionCommandConfig& config, const Run& trained, LineReader& reader,
-                     FactorReader& factors, LineReader& targets, PairAttention& pairs) {
+void observe_targets(const AttentionCommandConfig& config, const Run& trained, InputLines& input, FactorReader& factors,
+                     LineReader& targets, PairAttention& pairs) {
   std::string line, target;
   std::int64_t number = 0;
   const std::string remedy = "give a translation for each line";
-  const bool at_once = config.lines.at_once(config.input);
-  for (; reader.next(line); ++number) {
-    if (signals::stop_requested()) throw Interrupted("stopped before the end of the input");
+  for (; input.next(line); ++number) {
     if (!targets.next(target)) {
       throw UserError(fmt::format("{}: {}, but {} is another", name_of_input(config.target), counted(number, "line"),
-                                  reader.place()),
+                                  input.place()),
                       remedy);
     }
     line += factors.next(line);
     pairs.add(pair_in_pieces(trained.tokenizers, line, target));
-    if (!at_once) continue;
-    pairs.finish();
-    std::cout.flush();
+    if (input.at_once()) pairs.finish();
   }
   if (targets.next(target)) {
     throw UserError(fmt::format("{}: the input has only {}", targets.place(), counted(number, "line")), remedy);
@@ -86,7 +79,7 @@ void observe_targets(const AttentionCommandConfig& config, const Run& trained, L
   targets.counts().log(config.target);
 }
 
-void observe_translations(const AttentionCommandConfig& config, LineReader& reader) {
+void observe_translations(const AttentionCommandConfig& config, InputLines& input) {
   std::optional<LineReader> targets;
   if (!config.target.empty()) targets.emplace(config.target);
   FactorReader factors(config.factors.source_factors);
@@ -121,8 +114,8 @@ void observe_translations(const AttentionCommandConfig& config, LineReader& read
                        .threshold = config.translator.search.attention_threshold,
                        .arithmetic = config.steps},
                       take);
-  targets ? observe_targets(config, trained, reader, factors, *targets, pairs)
-          : observe_own(config, trained, reader, factors, pairs);
+  targets ? observe_targets(config, trained, input, factors, *targets, pairs)
+          : observe_own(config, trained, input, factors, pairs);
   factors.finish();
   pairs.finish();
   if (output) output->finish();
@@ -149,39 +142,34 @@ WordsInPieces words_of(const Tokenizer& tokenizer, const EncoderSequence& sequen
 // Calls `take` with the sequences of each line, none of a blank one.
 using TakeSequences = std::function<void(const std::vector<EncoderSequence>&)>;
 
-std::int64_t read_texts(LineReader& reader, const Bert& bert, const Tokenizer& tokenizer, bool at_once,
-                        const TakeSequences& take) {
+std::int64_t read_texts(InputLines& input, const Bert& bert, const Tokenizer& tokenizer, const TakeSequences& take) {
   SampleMaker maker(tokenizer, {.length = bert->config().max_length});
-  for (std::string line; reader.next(line);) {
-    if (signals::stop_requested()) throw Interrupted("stopped before the end of the input");
+  for (std::string line; input.next(line);) {
     std::vector<EncoderSequence> sequences;
     if (!is_blank(line)) {
       LabelledText text{.first = line};
       if (line.find('\t') != std::string::npos) {
-        std::tie(text.first, text.second.emplace()) = two_texts(line, reader.place(), "leave out the tab");
+        std::tie(text.first, text.second.emplace()) = two_texts(line, input.place(), "leave out the tab");
       }
       const Sample sample = maker.of_text(text, 0);
       sequences.push_back({.ids = sample.ids, .first = sample.first});
     }
     take(sequences);
-    if (at_once) std::cout.flush();
   }
   return maker.num_cut();
 }
 
-std::int64_t read_records(LineReader& reader, const TextRun& run, bool at_once, const TakeSequences& take) {
+std::int64_t read_records(InputLines& input, const TextRun& run, const TakeSequences& take) {
   std::int64_t num_cut = 0;
   while (true) {
     LineRecords lines(run.task, run.tokenizer, run.samples);
-    if (!read_together(reader, at_once, [&](const std::string& line) { lines.add(line, reader.place()); })) break;
-    if (signals::stop_requested()) throw Interrupted("stopped before the end of the input");
+    if (!input.next_together([&](const std::string& line) { lines.add(line, input.place()); })) break;
     lines.finish();
     const auto sequences = sequences_of(lines.split());
     for (const auto& record : lines.records()) {
       take(record ? sequences[static_cast<std::size_t>(*record)] : std::vector<EncoderSequence>());
     }
     num_cut += lines.num_cut();
-    if (at_once) std::cout.flush();
   }
   return num_cut;
 }
@@ -213,7 +201,7 @@ EncoderRun load_encoder(const AttentionCommandConfig& config, const std::filesys
   return {.bert = bert, .tokenizer = run.tokenizer, .tuned = run};
 }
 
-void observe_encoder(const AttentionCommandConfig& config, const std::filesystem::path& path, LineReader& reader) {
+void observe_encoder(const AttentionCommandConfig& config, const std::filesystem::path& path, InputLines& input) {
   const auto [bert, tokenizer, tuned] = load_encoder(config, path);
   if (!recipe_of(bert->config().block.self_attention).has_weights()) {
     throw UserError(config.run + ": its encoder mixes tokens by a Fourier transform, which has no attention weights",
@@ -228,14 +216,12 @@ void observe_encoder(const AttentionCommandConfig& config, const std::filesystem
       return config.words ? in_words(attention, words_of(tokenizer, sequences[i]), {}) : attention;
     });
   };
-  const bool at_once = config.lines.at_once(config.input);
-  const std::int64_t num_cut =
-      tuned ? read_records(reader, *tuned, at_once, take) : read_texts(reader, bert, tokenizer, at_once, take);
+  const std::int64_t num_cut = tuned ? read_records(input, *tuned, take) : read_texts(input, bert, tokenizer, take);
   output->finish();
   if (num_cut > 0) log::warn("{} cut to the maximum length", counted(num_cut, "text"));
 }
 
-void observe_language(const AttentionCommandConfig& config, const std::filesystem::path& path, LineReader& reader) {
+void observe_language(const AttentionCommandConfig& config, const std::filesystem::path& path, InputLines& input) {
   const LanguageRun run = LanguageRun::load(path, config.use.checkpoint, device_named(config.use.device));
   if (run.options.is_recurrent()) {
     throw UserError(config.run + ": a recurrent language model, which has no attention",
@@ -245,10 +231,8 @@ void observe_language(const AttentionCommandConfig& config, const std::filesyste
   const Tokenizer& tokenizer = run.tokenizer;
   const auto output = config.open(AttentionPlace::decoder, tokenizer.piece(tokenizer.special().eos));
   const auto most = static_cast<std::size_t>(run.model->longest().value_or(kMostPieces + 1) - 1);
-  const bool at_once = config.lines.at_once(config.input);
   std::int64_t num_cut = 0;
-  for (std::string line; reader.next(line);) {
-    if (signals::stop_requested()) throw Interrupted("stopped before the end of the input");
+  for (std::string line; input.next(line);) {
     std::vector<std::int32_t> ids = tokenizer.encode(line);
     if (ids.size() > most) ++num_cut;
     ids.resize(std::min(ids.size(), most));
@@ -259,7 +243,6 @@ void observe_language(const AttentionCommandConfig& config, const std::filesyste
       const std::string text = tokenizer.decode(ids);
       return in_words(attention, {}, words_in_pieces(text, pieces_of_words(text, decoded_bytes(tokenizer, ids))));
     });
-    if (at_once) std::cout.flush();
   }
   output->finish();
   if (num_cut > 0) log::warn("{} cut to the maximum length", counted(num_cut, "text"));
@@ -300,17 +283,17 @@ void run(const AttentionCommandConfig& config, const OptionOrigins& origins) {
   const std::filesystem::path path = run_of_best_seed(config.run);
   config.check_files();
   if (config.positions) return show_positions(config, path);
-  LineReader reader(config.input);  // opened first: a file that cannot be read is said at once
+  InputLines input(config.input, config.lines);  // opened first: a file that cannot be read is said at once
   if (kind_of_run(path) == RunKind::train) {
-    observe_translations(config, reader);
+    observe_translations(config, input);
   } else {
     const std::string why = "for " + config.run + ", which does not translate";
     for (const char* option : {"target", "alignment", "source-factors"}) refuse_given(option, origins, why);
     for (const BoundOption& option : bind(config.translator)) refuse_given(option.name, origins, why);
-    kind_of_run(path) == RunKind::language ? observe_language(config, path, reader)
-                                           : observe_encoder(config, path, reader);
+    kind_of_run(path) == RunKind::language ? observe_language(config, path, input)
+                                           : observe_encoder(config, path, input);
   }
-  reader.counts().log(config.input);
+  input.log_counts();
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ std::pair<SentenceEncoder, Tokenizer> load_encoder(const EmbedConfig& config, co
 void run(const EmbedConfig& given, const OptionOrigins& origins) {
   signals::install();
   EmbedConfig config = given;
-  LineReader reader(config.input);
+  InputLines input(config.input, config.lines);
   const std::filesystem::path path = run_of_best_seed(config.run);
   if (std::filesystem::exists(path / kEmbedFile)) {
     auto theirs = read_config<SentenceOptions>(path / kEmbedFile);
@@ -104,19 +104,17 @@ void run(const EmbedConfig& given, const OptionOrigins& origins) {
   }
   const auto [encoder, tokenizer] = load_encoder(config, path);
   std::int64_t num_cut = 0;
-  const bool at_once = config.lines.at_once(config.input);
   std::vector<std::string> texts;
   const std::int64_t texts_in_line = config.similarity ? 2 : 1;
   WorkProgress progress(work_on_lines({config.input}, config.lines, "texts", texts_in_line));
-  const auto add = [&](const std::string& line) { append_texts(line, config, reader.place(), texts); };
-  for (; read_together(reader, at_once, add); texts.clear()) {
+  const auto add = [&](const std::string& line) { append_texts(line, config, input.place(), texts); };
+  for (; input.next_together(add); texts.clear()) {
     const TextVectors embedded = embed(encoder, tokenizer, texts, config.sentence, &progress);
     num_cut += embedded.num_cut;
     progress.clear();
     write(embedded.vectors, config);
-    if (at_once) std::cout.flush();
   }
-  reader.counts().log(config.input);
+  input.log_counts();
   if (num_cut > 0) {
     log::warn("{} cut to {} tokens", counted(num_cut, "text"), config.sentence.max_length.value_or(encoder.longest));
   }

@@ -185,12 +185,9 @@ void warn_of_pieces(const std::string& path, const std::vector<std::string>& hyp
     log::warn("{}: \"@@ \" or \"▁\" in {}: is the text split into subword pieces?", path, counted(pieces, "line"));
 }
 
-// Reads a labelled file, and answers all of its records.
-using ReadSplit = std::function<TaskSplit(const std::string&)>;
-using AnswerSplit = std::function<std::unique_ptr<TaskAnswers>(const TaskSplit&, WorkProgress&)>;
-
-void evaluate_files(const EvaluateConfig& config, const LabelledTask& task, const ReadSplit& read,
-                    const AnswerSplit& answer_all) {
+// `read` reads a labelled file.
+void evaluate_files(const EvaluateConfig& config, const LabelledTask& task,
+                    const std::function<TaskSplit(const std::string&)>& read, const AnswerSplit& answer_all) {
   std::vector<std::string> files = config.valid;
   for (const std::string& name : config.valid.empty() ? task.valid : std::vector<std::string>()) {
     if (const auto file = find_file(config.data, name)) files.push_back(file->string());

@@ -16,7 +16,6 @@
 #include "core/conditions.hpp"
 #include "core/progress.hpp"
 #include "core/signals.hpp"
-#include "data/text/lines.hpp"
 #include "eval/generate.hpp"
 #include "models/run/device.hpp"
 #include "models/run/language_run.hpp"
@@ -115,29 +114,27 @@ void continue_prompts(const GenerateCommandConfig& config, const LanguageRun& tr
   streams ? printer.stream(prompts.front()) : printer.print(prompts);
 }
 
-void continue_lines(const GenerateCommandConfig& config, LineReader& reader, const LanguageRun& trained) {
-  const bool at_once = config.lines.at_once(config.input);
-  const bool streams = at_once && config.may_stream();
+void continue_lines(const GenerateCommandConfig& config, InputLines& input, const LanguageRun& trained) {
+  const bool streams = input.at_once() && config.may_stream();
   WorkProgress progress(work_on_lines({config.input}, config.lines));
   ContinuationPrinter printer(config, trained, progress);
   while (true) {
     std::vector<GenerationPrompt> prompts;
-    const auto add = [&](const std::string& line) { prompts.push_back({.text = line, .place = reader.place()}); };
-    if (!read_together(reader, at_once, add)) break;
+    const auto add = [&](const std::string& line) { prompts.push_back({.text = line, .place = input.place()}); };
+    if (!input.next_together(add)) break;
     streams ? printer.stream(prompts.front()) : printer.print(prompts);
-    if (at_once) std::cout.flush();
   }
-  reader.counts().log(config.input);
+  input.log_counts();
 }
 
 void run(const GenerateCommandConfig& config, const OptionOrigins& /*origins*/) {
   signals::install();
   at::set_num_threads(static_cast<int>(config.generate.threads));
-  std::optional<LineReader> reader;  // opened first: a file that cannot be read is said at once
-  if (config.prompt.empty()) reader.emplace(config.input);
+  std::optional<InputLines> input;  // opened first: a file that cannot be read is said at once
+  if (config.prompt.empty()) input.emplace(config.input, config.lines);
   const LanguageRun trained = LanguageRun::load(config.run, config.use.checkpoint, device_named(config.use.device));
   freeze(*trained.model, config.use.precision);
-  reader ? continue_lines(config, *reader, trained) : continue_prompts(config, trained);
+  input ? continue_lines(config, *input, trained) : continue_prompts(config, trained);
 }
 
 }  // namespace

@@ -6,13 +6,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iostream>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/options.hpp"
 #include "core/progress.hpp"
+#include "core/signals.hpp"
 #include "data/text/lines.hpp"
 
 namespace attend {
@@ -51,18 +54,45 @@ inline WorkSize work_on_lines(const std::vector<std::string>& inputs, const Line
   return size;
 }
 
-// Calls add(line) for the next lines to process together: one if `at_once`, else up to 1,024 or a megabyte. False at
-// the end of the input.
-template <class Add>
-bool read_together(LineReader& reader, bool at_once, const Add& add) {
-  constexpr std::size_t kBytes = std::size_t{1} << 20;
-  const std::size_t most = at_once ? 1 : 1024;
-  std::size_t lines = 0, bytes = 0;
-  for (std::string line; lines < most && bytes < kBytes && reader.next(line); ++lines) {
-    bytes += line.size();
-    add(line);
+// The lines of an input. If each is answered before the next is read, its answer is also seen before that.
+class InputLines {
+ public:
+  InputLines(const std::string& input, const LineOptions& options)
+      : input_(input), reader_(input), at_once_(options.at_once(input)) {}
+
+  bool at_once() const { return at_once_; }
+
+  // False at the end of the input. Throws Interrupted when a signal requests a stop.
+  bool next(std::string& line) {
+    if (at_once_) std::cout.flush();
+    if (!reader_.next(line)) return false;
+    if (signals::stop_requested()) throw Interrupted("stopped before the end of the input");
+    return true;
   }
-  return lines > 0;
-}
+
+  // Calls add(line) for the next lines to process together: one, or up to 1,024 or a megabyte. False at the end of the
+  // input.
+  template <class Add>
+  bool next_together(const Add& add) {
+    constexpr std::size_t kBytes = std::size_t{1} << 20;
+    const std::size_t most = at_once_ ? 1 : 1024;
+    std::size_t lines = 0, bytes = 0;
+    for (std::string line; lines < most && bytes < kBytes && next(line); ++lines) {
+      bytes += line.size();
+      add(line);
+    }
+    return lines > 0;
+  }
+
+  // Position of the last line read, "corpus.en:12".
+  std::string place() const { return reader_.place(); }
+  std::uint64_t num_read() const { return reader_.counts().lines; }
+  void log_counts() const { reader_.counts().log(input_); }
+
+ private:
+  std::string input_;
+  LineReader reader_;
+  bool at_once_;
+};
 
 }  // namespace attend

@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/command.hpp"
 #include "cli/input.hpp"
 #include "cli/model_options.hpp"
-#include "cli/print_answers.hpp"
 #include "cli/prompted.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
@@ -88,53 +88,97 @@ struct PredictConfig {
   }
 };
 
-void predict_together(const PredictConfig& config, const TextRun& run, torch::Device device, const LineRecords& lines,
-                      WorkProgress& progress) {
-  const auto answers = answer(*run.model, lines.split(), run.task, config.answers, device, Labelled::no, &progress);
-  const auto is_blank_line = [](const std::optional<std::int64_t>& record) { return !record; };
-  progress.add(std::ranges::count_if(lines.records(), is_blank_line));
+using RecordOfLine = std::optional<std::int64_t>;  // none for a blank line
+
+// Answers records and prints a line for each line of text.
+void predict_records(const TaskSplit& split, const std::vector<RecordOfLine>& records, const AnswerSplit& answer_all,
+                     bool json, WorkProgress& progress) {
+  const auto answers = answer_all(split, progress);
+  progress.add(std::ranges::count(records, RecordOfLine()));
   progress.clear();
-  print_lines(*answers, lines.records(), config.json);
+  for (const RecordOfLine& record : records) {
+    if (!record) {
+      std::cout << (json ? "{}\n" : "\n");
+      continue;
+    }
+    const auto i = static_cast<std::size_t>(*record);
+    std::cout << (json ? answers->json(i).dump() : answers->text(i));
+    if (const auto p = answers->probability(i); p && !json) std::cout << fmt::format("\t{:.4f}", *p);
+    std::cout << '\n';
+  }
 }
 
-void predict_lines(const PredictConfig& config, const TextRun& run, torch::Device device) {
-  LineReader reader(config.input);
-  const bool at_once = config.lines.at_once(config.input);
+// Answers all records of a file and prints them in the format of the leaderboard, or as a JSON object each.
+void predict_file(const std::string& file, const TaskSplit& split, const AnswerSplit& answer_all, bool json) {
+  log::info("{}: {}", file, split.report());
+  WorkProgress progress({.unit = "records", .total = split.size()});
+  const auto answers = answer_all(split, progress);
+  progress.clear();
+  if (!json) return answers->write(std::cout);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(split.size()); ++i) {
+    nlohmann::ordered_json object = answers->name(i);
+    object.update(answers->json(i));
+    std::cout << object.dump() << '\n';
+  }
+}
+
+void predict_tuned(const PredictConfig& config, const TextRun& run, torch::Device device) {
+  const auto answer_all = [&](const TaskSplit& split, WorkProgress& progress) {
+    return answer(*run.model, split, run.task, config.answers, device, Labelled::no, &progress);
+  };
+  if (!config.data.empty() || !config.test.empty()) {
+    const std::string file = config.test.empty() ? find_file(config.data, run.task.test)->string() : config.test;
+    const TaskSplit split = read_split(file, run.task, run.tokenizer, run.samples, Labelled::no);
+    return predict_file(file, split, answer_all, config.json);
+  }
+  InputLines input(config.input, config.lines);
   WorkProgress progress(work_on_lines({config.input}, config.lines));
   std::int64_t num_cut = 0;
   while (true) {
     LineRecords lines(run.task, run.tokenizer, run.samples);
-    if (!read_together(reader, at_once, [&](const std::string& line) { lines.add(line, reader.place()); })) break;
+    if (!input.next_together([&](const std::string& line) { lines.add(line, input.place()); })) break;
     lines.finish();
-    predict_together(config, run, device, lines, progress);
+    predict_records(lines.split(), lines.records(), answer_all, config.json, progress);
     num_cut += lines.num_cut();
-    if (at_once) std::cout.flush();
   }
-  reader.counts().log(config.input);
+  input.log_counts();
   if (num_cut > 0)
     log::warn("{} cut to {} tokens", counted(num_cut, "text"), format_of(run.task.kind).longest(run.samples));
 }
 
-void predict_test_file(const PredictConfig& config, const TextRun& run, torch::Device device) {
-  const std::string file = config.test.empty() ? find_file(config.data, run.task.test)->string() : config.test;
-  const TaskSplit split = read_split(file, run.task, run.tokenizer, run.samples, Labelled::no);
-  log::info("{}: {}", file, split.report());
-  WorkProgress progress({.unit = "records", .total = split.size()});
-  const auto answers = answer(*run.model, split, run.task, config.answers, device, Labelled::no, &progress);
-  progress.clear();
-  print_records(*answers, config.json);
+void predict_prompted(const PredictConfig& config) {
+  const PromptedRun run(config.run, config.use, config.prompt, config.data);
+  const auto answer_all = [&](const TaskSplit& split, WorkProgress& progress) { return run.answer(split, progress); };
+  if (!config.test.empty()) {
+    const TaskSplit split = read_texts(config.test, run.task(), Labelled::no);
+    return predict_file(config.test, split, answer_all, config.json);
+  }
+  InputLines input(config.input, config.lines);
+  WorkProgress progress(work_on_lines({config.input}, config.lines));
+  while (true) {
+    TaskSplit split{.file = name_of_input(config.input)};
+    std::vector<RecordOfLine> records;
+    const auto add = [&](const std::string& line) {
+      records.emplace_back();
+      if (is_blank(line)) return;
+      records.back() = split.size();
+      split.texts.push_back(text_of_line(line, input.place(), run.task()));
+      split.texts.back().line = input.num_read();
+    };
+    if (!input.next_together(add)) break;
+    predict_records(split, records, answer_all, config.json, progress);
+  }
+  input.log_counts();
 }
 
 void fill(const PredictConfig& config, torch::Device device) {
-  LineReader reader(config.input);
+  InputLines input(config.input, config.lines);
   const BertRun run = BertRun::load(config.run, config.use.checkpoint, device);
   run.check_fills_masks(config.run);
   freeze(*run.model, config.use.precision);
-  const bool at_once = config.lines.at_once(config.input);
   WorkProgress progress(work_on_lines({config.input}, config.lines));
   std::int64_t num_cut = 0, num_without = 0;
-  for (std::string line; reader.next(line);) {
-    if (signals::stop_requested()) throw Interrupted("stopped before the end of the input");
+  for (std::string line; input.next(line);) {
     auto object = nlohmann::ordered_json::array();
     std::string text;
     const FilledText filled = is_blank(line) ? FilledText{} : fill_masks(*run.model, run.tokenizer, line, config.top);
@@ -150,9 +194,8 @@ void fill(const PredictConfig& config, torch::Device device) {
     progress.clear();
     std::cout << (config.json ? object.dump() : text) << '\n';
     progress.add();
-    if (at_once) std::cout.flush();
   }
-  reader.counts().log(config.input);
+  input.log_counts();
   if (num_cut > 0) log::warn("{} cut to {} tokens", counted(num_cut, "text"), run.model->bert->config().max_length);
   if (num_without > 0) log::warn("{} without [MASK]: nothing to fill in", counted(num_without, "text"));
 }
@@ -164,8 +207,7 @@ void run(const PredictConfig& given, const OptionOrigins& origins) {
   if (config.fill_mask) {
     fill(config, device);
   } else if (config.prompt.is_given()) {
-    predict_prompted(PromptedRun(config.run, config.use, config.prompt, config.data),
-                     {.input = config.input, .test = config.test, .lines = config.lines, .json = config.json});
+    predict_prompted(config);
   } else {
     const RunKind kind = kind_of_run(run_of_best_seed(config.run));
     if (kind == RunKind::language) {
@@ -184,8 +226,7 @@ void run(const PredictConfig& given, const OptionOrigins& origins) {
       refuse_given("null-threshold", origins, "for " + config.run + ": every question of its task has an answer");
     }
     freeze(*trained.model, config.use.precision);
-    const bool lines = config.data.empty() && config.test.empty();
-    lines ? predict_lines(config, trained, device) : predict_test_file(config, trained, device);
+    predict_tuned(config, trained, device);
   }
 }
 

@@ -1,14 +1,11 @@
 #include "cli/prompted.hpp"
 
-#include <iostream>
 #include <vector>
 
-#include "cli/print_answers.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/number.hpp"
 #include "data/task/record_format.hpp"
-#include "data/text/lines.hpp"
 #include "models/run/device.hpp"
 
 namespace attend {
@@ -55,44 +52,6 @@ std::unique_ptr<TaskAnswers> PromptedRun::answer(const TaskSplit& split, WorkPro
   answers->add(in_order, model_->probabilities(split, &progress));
   answers->finish();
   return answers;
-}
-
-namespace {
-
-void label_lines(const PromptedRun& run, const TextsToLabel& texts) {
-  LineReader reader(texts.input);
-  const bool at_once = texts.lines.at_once(texts.input);
-  WorkProgress progress(work_on_lines({texts.input}, texts.lines));
-  while (true) {
-    TaskSplit split{.file = name_of_input(texts.input)};
-    std::vector<std::optional<std::int64_t>> records;
-    const auto add = [&](const std::string& line) {
-      records.emplace_back();
-      if (is_blank(line)) return;
-      records.back() = split.size();
-      split.texts.push_back(text_of_line(line, reader.place(), run.task()));
-      split.texts.back().line = reader.counts().lines;
-    };
-    if (!read_together(reader, at_once, add)) break;
-    const auto answers = run.answer(split, progress);
-    progress.add(std::ssize(records) - split.size());  // blank lines
-    progress.clear();
-    print_lines(*answers, records, texts.json);
-    if (at_once) std::cout.flush();
-  }
-  reader.counts().log(texts.input);
-}
-
-}  // namespace
-
-void predict_prompted(const PromptedRun& run, const TextsToLabel& texts) {
-  if (texts.test.empty()) return label_lines(run, texts);
-  const TaskSplit split = read_texts(texts.test, run.task(), Labelled::no);
-  log::info("{}: {}", texts.test, split.report());
-  WorkProgress progress({.unit = "records", .total = split.size()});
-  const auto answers = run.answer(split, progress);
-  progress.clear();
-  print_records(*answers, texts.json);
 }
 
 }  // namespace attend

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/input.hpp"
 #include "cli/model_options.hpp"
 #include "core/progress.hpp"
 #include "data/task/labelled_task.hpp"
@@ -18,6 +18,9 @@
 #include "models/run/language_run.hpp"
 
 namespace attend {
+
+// Answers to all records of a split, which must outlive them: by such a run, or by a fine-tuned one.
+using AnswerSplit = std::function<std::unique_ptr<TaskAnswers>(const TaskSplit&, WorkProgress&)>;
 
 class PromptedRun {
  public:
@@ -38,14 +41,5 @@ class PromptedRun {
   LanguageRun run_;
   std::optional<PromptedModel> model_ = {};
 };
-
-// The texts that attend predict labels, and how it prints them.
-struct TextsToLabel {
-  std::string input = "-";
-  std::string test = {};  // a file of the task, in place of lines of text
-  LineOptions lines = {};
-  bool json = false;
-};
-void predict_prompted(const PromptedRun& run, const TextsToLabel& texts);
 
 }  // namespace attend

@@ -90,23 +90,21 @@ class TextScorer {
 };
 
 void score_lines(const ScoreCommandConfig& config, RunKind kind) {
-  LineReader reader(config.input);  // opened first: a file that cannot be read is said at once
+  InputLines input(config.input, {});  // opened first: a file that cannot be read is said at once
   const TextScorer scorer(config, kind);
-  const bool at_once = LineOptions{}.at_once(config.input);
   WorkProgress progress(work_on_lines({config.input}, {}));
   LanguageTally tally;
   std::vector<std::string> lines;
-  for (; read_together(reader, at_once, [&](const std::string& line) { lines.push_back(line); }); lines.clear()) {
+  for (; input.next_together([&](const std::string& line) { lines.push_back(line); }); lines.clear()) {
     const std::vector<LanguageScore> scores = scorer.score(lines, progress);
     progress.clear();
     for (const LanguageScore& score : scores) {
       tally.add(score);
       std::cout << (config.json ? scorer.json_of(score).dump() : scorer.text_of(score)) << '\n';
     }
-    if (at_once) std::cout.flush();
   }
   if (tally.lines == 0) throw UserError(name_of_input(config.input) + ": empty", "check that it is the right file");
-  reader.counts().log(config.input);
+  input.log_counts();
   if (config.json) std::cout << TextJson{{"summary", scorer.json_of(tally)}}.dump() << '\n';
   scorer.report(name_of_input(config.input), tally);
 }

@@ -14,7 +14,6 @@
 #include "core/files.hpp"
 #include "core/signals.hpp"
 #include "data/text/factors.hpp"
-#include "data/text/lines.hpp"
 #include "eval/pair_attention.hpp"
 #include "eval/replace_unknown.hpp"
 #include "eval/rerank.hpp"
@@ -96,9 +95,9 @@ struct Extras {
   }
 };
 
-void translate(const TranslateConfig& config, const std::vector<std::string>& inputs, std::deque<LineReader>& readers,
+void translate(const TranslateConfig& config, const std::vector<std::string>& names, std::deque<InputLines>& inputs,
                FactorReader& factors, const TranslatingRuns& runs, Extras& extras) {
-  WorkProgress progress(work_on_lines(inputs, config.lines));
+  WorkProgress progress(work_on_lines(names, config.lines));
   const Run& first = runs.together.front();
   Translator translator(*first.model, first.tokenizers, config.translator, &progress);
   if (runs.together.size() > 1) translator.add_models(runs.companions(config.ensemble.ensemble));
@@ -111,11 +110,9 @@ void translate(const TranslateConfig& config, const std::vector<std::string>& in
   if (extras.asked) translator.ask(*extras.asked);
   std::deque<std::string> lines;  // read and not yet translated, if extras need them
   std::int64_t number = 0;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    LineReader& reader = readers[i];
-    const bool at_once = config.lines.at_once(inputs[i]);
+  for (InputLines& input : inputs) {
     const auto next = [&](std::string& line) {
-      const bool more = reader.next(line);
+      const bool more = input.next(line);
       if (more) line += factors.next(line);
       if (more && (extras.aligner || extras.unknown)) lines.push_back(line);
       return more;
@@ -126,15 +123,14 @@ void translate(const TranslateConfig& config, const std::vector<std::string>& in
       if (extras.unknown) extras.unknown->replace(lines.front(), translations);
       if (!lines.empty()) lines.pop_front();
       print(translations, number, translator.num_results() > 1);
-      if (at_once) std::cout.flush();
       if (extras.scores) {
         for (const Translation& translation : translations) extras.scores->write(number, translation);
       }
       ++number;
     };
-    translator.translate_stream(next, emit, at_once);
+    translator.translate_stream(next, emit, input.at_once());
     progress.clear();
-    reader.counts().log(inputs[i]);
+    input.log_counts();
   }
   factors.finish();
   translator.warn_of_cut();
@@ -144,9 +140,9 @@ void translate(const TranslateConfig& config, const std::vector<std::string>& in
 void run(const TranslateConfig& config, const OptionOrigins& origins) {
   signals::install();
   at::set_num_threads(static_cast<int>(config.translator.threads));
-  const std::vector<std::string> inputs = config.input.empty() ? std::vector<std::string>{"-"} : config.input;
-  std::deque<LineReader> readers;  // opened first: a file that cannot be read is said at once
-  for (const std::string& input : inputs) readers.emplace_back(input);
+  const std::vector<std::string> names = config.input.empty() ? std::vector<std::string>{"-"} : config.input;
+  std::deque<InputLines> inputs;  // opened first: a file that cannot be read is said at once
+  for (const std::string& name : names) inputs.emplace_back(name, config.lines);
   FactorReader factors(config.factors.source_factors);
   if (!config.alignment.empty()) refuse_existing(config.alignment, "--alignment");
   if (!config.scores.empty()) refuse_existing(config.scores, "--scores");
@@ -155,7 +151,7 @@ void run(const TranslateConfig& config, const OptionOrigins& origins) {
   Extras extras;
   if (config.asked.any()) {
     extras.asked.emplace(config.asked, first.tokenizers.tgt);
-    if (const auto lines = count_all_lines(inputs)) extras.asked->check_count(*lines);
+    if (const auto lines = count_all_lines(names)) extras.asked->check_count(*lines);
   }
   const PairAttentionOptions attention{.only = AttentionPlace::cross,
                                        .threshold = config.translator.search.attention_threshold,
@@ -165,7 +161,7 @@ void run(const TranslateConfig& config, const OptionOrigins& origins) {
   if (config.replace_unknown) {
     extras.unknown.emplace(first, config.runs.front(), config.dictionary, attention);
   }
-  translate(config, inputs, readers, factors, runs, extras);
+  translate(config, names, inputs, factors, runs, extras);
   extras.finish();
 }
 
