@@ -374,9 +374,7 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
     throw UserError(origins("search") + ": no run is given", "leave it out, or name a run");
   }
   parse_searches(search, translator);  // refuses
-  if (!of_language && test.size() != 2) {
-    throw UserError(fmt::format("{}: {} files, expected 2", origins("test"), test.size()), "--test SOURCE TARGET");
-  }
+  if (!of_language) check_two_files("test", test, origins);
   if (translator.search.nbest > 1 && translator.mbr == 0) {
     throw UserError(origins("nbest") + ": the best translation of each sentence is compared", "leave it out");
   }

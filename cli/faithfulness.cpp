@@ -8,7 +8,6 @@
 #include "analysis/report/json.hpp"
 #include "cli/command.hpp"
 #include "cli/report_directory.hpp"
-#include "cli/test_files.hpp"
 #include "core/command_line.hpp"
 #include "core/conditions.hpp"
 #include "core/log.hpp"
@@ -32,7 +31,9 @@ struct FaithfulnessCommandConfig {
     visit("threads", self.threads, {.help = "threads; auto: one per processor", .min = 1, .max = 1024});
   }
 
-  void validate(const OptionOrigins& origins) const { check_test_files(measured.test, origins); }
+  void validate(const OptionOrigins& origins) const {
+    if (!measured.test.empty()) check_two_files("test", measured.test, origins);
+  }
 };
 
 void run(const FaithfulnessCommandConfig& config, const OptionOrigins& origins) {

@@ -10,7 +10,6 @@
 #include "analysis/silencing.hpp"
 #include "cli/command.hpp"
 #include "cli/report_directory.hpp"
-#include "cli/test_files.hpp"
 #include "core/command_line.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
@@ -40,7 +39,7 @@ struct HeadsOfRunConfig {
 
   void validate(const OptionOrigins& origins) const {
     refuse_inapplicable(*this, given_place(origins));
-    check_test_files(study.test, origins);
+    if (!study.test.empty()) check_two_files("test", study.test, origins);
     if (study.prune == 1) {
       throw UserError(origins("prune") + ": 1, expected less, since one head of each layer stays", "write --prune 0.5");
     }

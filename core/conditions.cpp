@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "core/number.hpp"
 
 namespace attend {
 namespace {
@@ -97,6 +98,12 @@ void check_required(const BoundOptions& options, std::string_view command) {
 
 void refuse_given(std::string_view option, const OptionOrigins& origins, const std::string& why) {
   if (origins.given(option)) throw UserError(origins(option) + " has no meaning " + why, "leave it out");
+}
+
+void check_two_files(const std::string& option, const std::vector<std::string>& files, const OptionOrigins& origins) {
+  if (files.size() == 2) return;
+  throw UserError(origins(option) + ": " + counted(std::ssize(files), "file") + ", expected 2",
+                  "write --" + option + " SOURCE TARGET");
 }
 
 std::vector<OptionBlock> blocks_of(const BoundOptions& options) {

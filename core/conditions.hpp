@@ -34,6 +34,9 @@ void check_required(const BoundOptions& options, std::string_view command);
 // Throws UserError if the option was given: it "has no meaning " and why.
 void refuse_given(std::string_view option, const OptionOrigins& origins, const std::string& why);
 
+// Throws UserError unless the files of an option are two: a source and its translation.
+void check_two_files(const std::string& option, const std::vector<std::string>& files, const OptionOrigins& origins);
+
 // The options of a group whose outermost condition is the same; those without one come first.
 struct OptionBlock {
   struct Entry {

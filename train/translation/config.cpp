@@ -13,11 +13,6 @@
 namespace attend {
 
 void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) const {
-  const auto two_files = [&](const char* name, const std::vector<std::string>& files) {
-    if (files.size() == 2) return;
-    throw UserError(origins(name) + ": " + std::to_string(files.size()) + " files, expected 2",
-                    std::string("--") + name + " SOURCE TARGET");
-  };
   // For these, the sizes that the text will choose are those of little text: both widths are powers of two, and both
   // dropouts above 0.
   TranslationConfig sized = *this;
@@ -38,7 +33,7 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
                                 origins("longest-source"), *model.longest_source, corpus.max_length),
                     fmt::format("raise it to {}, or lower --max-length", corpus.max_length + 1));
   }
-  two_files("train", train);
+  check_two_files("train", train, origins);
   if (tokenizer.empty() && run.init_from.empty()) check_sampling(sampling, vocabulary.type, "both languages");
   if (guided.guides() && model.attention == ChoiceKind::hard) {
     throw UserError(origins("guided-alignment") + " needs the weights of soft attention, but attention is hard",
@@ -51,7 +46,7 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
                                 origins("guided-relations"), name_of(model.block.self_attention)),
                     "drop one of them");
   }
-  if (!valid.empty()) two_files("valid", valid);
+  if (!valid.empty()) check_two_files("valid", valid, origins);
   if (valid.empty()) {
     trainer.refuse_validation(origins);
     if (metrics.tokenize != metrics::MetricChoice().tokenize) refuse_given("tokenize", origins, "without --valid");
