@@ -17,7 +17,6 @@
 #include "data/batch/batch.hpp"
 #include "eval/attention.hpp"
 #include "eval/forced_piece.hpp"
-#include "eval/score_batches.hpp"
 #include "models/attention/cut_weights.hpp"
 #include "models/attention/head_gates.hpp"
 
@@ -186,8 +185,7 @@ std::vector<SentenceLoss> MaskedTexts::losses(const ScoreConfig& config) const {
       });
     }
     const c10::InferenceMode inference;
-    Pass pass = Pass::inference();
-    if (config.edit != nullptr) pass.edit_attention(*config.edit);
+    Pass pass = config.pass();
     const at::Tensor log_probs_K =
         log_probs_of_labels(read_KE(pass), model.bert->table(), model.predictions->bias, labels_K);
     const float* next = log_probs_K.const_data_ptr<float>();

@@ -7,7 +7,6 @@
 
 #include "core/error.hpp"
 #include "eval/metrics/text.hpp"
-#include "eval/score_batches.hpp"
 #include "eval/scored_window.hpp"
 #include "models/layers/pass.hpp"
 
@@ -51,8 +50,7 @@ std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<cons
       });
     }
     const c10::InferenceMode inference;
-    Pass pass = Pass::inference();
-    if (config.edit != nullptr) pass.edit_attention(*config.edit);
+    Pass pass = config.pass();
     const torch::Tensor hidden_KH = batch.scored.of(model.forward(batch.tokens, pass));
     const std::vector<ForcedPiece> forced =
         forced_pieces(hidden_KH, model.output_table(), model.output_bias(), batch.labels_K);

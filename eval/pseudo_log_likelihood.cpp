@@ -8,7 +8,6 @@
 #include "core/error.hpp"
 #include "data/batch/batch.hpp"
 #include "eval/metrics/text.hpp"
-#include "eval/score_batches.hpp"
 #include "models/layers/pass.hpp"
 
 namespace attend {
@@ -90,8 +89,7 @@ std::vector<LanguageScore> pseudo_log_likelihood(const BertRun& run, std::span<c
   score_in_batches(lengths, config, [&](std::span<const std::size_t> chosen) {
     const c10::InferenceMode inference;
     const CopyBatch batch = make_copy_batch(texts, copies, chosen, run.tokenizer.special(), device);
-    Pass pass = Pass::inference();
-    if (config.edit != nullptr) pass.edit_attention(*config.edit);
+    Pass pass = config.pass();
     const torch::Tensor read_KE =
         model.predictions->transform(model.states_of_masked(batch.input, batch.predicted, pass));
     const std::vector<ForcedPiece> forced =

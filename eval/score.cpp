@@ -3,9 +3,11 @@
 #include <c10/core/InferenceMode.h>
 
 #include "core/error.hpp"
+#include "core/freed_memory.hpp"
+#include "core/signals.hpp"
+#include "eval/batches.hpp"
 #include "eval/metrics/text.hpp"
-#include "eval/score_batches.hpp"
-#include "eval/translate.hpp"
+#include "eval/workers.hpp"
 
 namespace attend {
 namespace {
@@ -40,6 +42,17 @@ std::int64_t count_words(const std::string& line, const Beginning& scored, const
 }
 
 }  // namespace
+
+void score_in_batches(std::span<const std::int64_t> lengths, const ScoreConfig& config,
+                      const std::function<void(std::span<const std::size_t>)>& score_batch) {
+  constexpr std::int64_t kTokensInBatch = 16384;  // limit of the memory of a forward pass
+  const auto batches = batches_of_lengths(lengths, config.differentiate ? 1 : config.batch_size, kTokensInBatch);
+  run_workers(batches.size(), num_workers(config.workers), config.threads, [&](std::size_t b) {
+    if (signals::stop_requested()) throw Interrupted("scoring was interrupted");
+    score_batch(batches[b]);
+    return_freed_memory();
+  });
+}
 
 std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batch& batch, const AttentionEdit* edit) {
   const c10::InferenceMode inference;

@@ -39,6 +39,13 @@ struct ScoreConfig {
   const AttentionEdit* edit = nullptr;
   std::function<void(std::size_t text, const LossOfText& loss)> differentiate = {};
 
+  // An inference pass with the edit.
+  Pass pass() const {
+    Pass edited = Pass::inference();
+    if (edit != nullptr) edited.edit_attention(*edit);
+    return edited;
+  }
+
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit.group("Speed");
@@ -60,6 +67,12 @@ struct TargetScore {
 
   double log_prob() const { return log_prob_of(pieces); }
 };
+
+// Calls score_batch(indices) for batches of sequences of these lengths (batches.hpp), on the workers of `config`; of
+// one sequence each, if they are differentiated. Interrupted after SIGINT or SIGTERM, which are polled before every
+// batch.
+void score_in_batches(std::span<const std::int64_t> lengths, const ScoreConfig& config,
+                      const std::function<void(std::span<const std::size_t>)>& score_batch);
 
 // One forward pass: every position of every sentence of the batch, in order.
 std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batch& batch,
