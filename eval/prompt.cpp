@@ -15,9 +15,9 @@
 #include "core/number.hpp"
 #include "core/random.hpp"
 #include "core/signals.hpp"
-#include "data/batch/batch.hpp"
 #include "data/text/lines.hpp"
 #include "eval/forced_piece.hpp"
+#include "eval/scored_window.hpp"
 
 namespace attend {
 namespace {
@@ -28,30 +28,24 @@ using torch::Tensor;
 constexpr std::size_t kTextsTogether = 256;
 
 // Σ log p of the pieces from Sample::first on, for each sample.
-std::vector<double> log_probs_of_words(const LanguageModelImpl& model, const std::vector<const Sample*>& batch) {
-  std::vector<std::span<const std::int32_t>> read;
-  std::vector<std::int64_t> rows, pieces;
-  std::vector<std::size_t> owners;  // the sample of each
-  std::int64_t begin = 0;
-  for (std::size_t s = 0; s < batch.size(); ++s) {
-    const std::vector<std::int32_t>& ids = batch[s]->ids;
-    read.emplace_back(ids.data(), ids.size() - 1);  // nothing is predicted from the last one
-    for (std::size_t i = batch[s]->first; i < ids.size(); ++i) {
-      rows.push_back(begin + static_cast<std::int64_t>(i) - 1);
-      pieces.push_back(ids[i]);
-      owners.push_back(s);
-    }
-    begin += std::ssize(read.back());
+std::vector<double> log_probs_of_words(const LanguageModelImpl& model, const std::vector<const Sample*>& samples) {
+  std::vector<std::vector<std::int32_t>> texts;  // after the end token, which begins all
+  std::vector<WindowOfText> windows;
+  std::vector<std::size_t> chosen;
+  for (const Sample* sample : samples) {
+    const std::vector<std::int32_t>& text = texts.emplace_back(sample->ids.begin() + 1, sample->ids.end());
+    chosen.push_back(windows.size());
+    windows.push_back({.text = windows.size(), .window = {.scored = sample->first - 1, .end = std::ssize(text)}});
   }
+  const WindowBatch batch = make_window_batch(texts, windows, chosen, samples.front()->ids.front(), model.device());
   Pass pass = Pass::inference();
-  const Sequences tokens = on_device(concatenate(read, -1, -1), model.device());
-  const auto on_model = [&](const std::vector<std::int64_t>& numbers) {
-    return torch::tensor(numbers, torch::kLong).to(model.device());
-  };
-  const Tensor hidden_KH = model.forward(tokens, pass).index_select(0, on_model(rows));
-  const Tensor log_p_K = log_probs_of_labels(hidden_KH, model.output_table(), model.output_bias(), on_model(pieces));
-  std::vector<double> sums(batch.size());
-  for (std::size_t k = 0; k < owners.size(); ++k) sums[owners[k]] += log_p_K.const_data_ptr<float>()[k];
+  const Tensor log_p_K = log_probs_of_labels(batch.scored.of(model.forward(batch.tokens, pass)), model.output_table(),
+                                             model.output_bias(), batch.labels_K);
+  std::vector<double> sums(samples.size());
+  const float* next = log_p_K.const_data_ptr<float>();
+  for (const std::size_t s : chosen) {
+    for (std::int64_t k = 0; k < windows[s].window.num_scored(); ++k) sums[s] += *next++;
+  }
   return sums;
 }
 
