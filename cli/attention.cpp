@@ -16,7 +16,6 @@
 #include "cli/attention_command.hpp"
 #include "cli/command.hpp"
 #include "cli/input.hpp"
-#include "cli/model_options.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
@@ -32,6 +31,7 @@
 #include "models/run/bert_run.hpp"
 #include "models/run/device.hpp"
 #include "models/run/language_run.hpp"
+#include "models/run/model_options.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 

@@ -11,7 +11,6 @@
 #include "analysis/attention_arithmetic.hpp"
 #include "analysis/attention_output.hpp"
 #include "cli/input.hpp"
-#include "cli/model_options.hpp"
 #include "core/command_line.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
@@ -21,6 +20,7 @@
 #include "data/text/factors.hpp"
 #include "eval/attention.hpp"
 #include "eval/translate.hpp"
+#include "models/run/model_options.hpp"
 
 namespace attend {
 

@@ -9,7 +9,6 @@
 
 #include "cli/command.hpp"
 #include "cli/input.hpp"
-#include "cli/model_options.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/number.hpp"
@@ -18,6 +17,7 @@
 #include "eval/embed.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/device.hpp"
+#include "models/run/model_options.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 #include "train/session.hpp"

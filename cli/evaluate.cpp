@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "cli/command.hpp"
-#include "cli/model_options.hpp"
 #include "cli/prompted.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
@@ -28,6 +27,7 @@
 #include "eval/metrics/text.hpp"
 #include "eval/metrics/translation_metrics.hpp"
 #include "models/run/device.hpp"
+#include "models/run/model_options.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 

@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "cli/command.hpp"
-#include "cli/model_options.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
@@ -16,6 +15,7 @@
 #include "models/layers/weights_io.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/language_run.hpp"
+#include "models/run/model_options.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 #include "models/translation/marian.hpp"

@@ -12,13 +12,13 @@
 
 #include "cli/command.hpp"
 #include "cli/input.hpp"
-#include "cli/model_options.hpp"
 #include "core/conditions.hpp"
 #include "core/progress.hpp"
 #include "core/signals.hpp"
 #include "eval/generate.hpp"
 #include "models/run/device.hpp"
 #include "models/run/language_run.hpp"
+#include "models/run/model_options.hpp"
 
 namespace attend {
 namespace {

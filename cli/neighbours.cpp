@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "cli/command.hpp"
-#include "cli/model_options.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/number.hpp"
@@ -21,6 +20,7 @@
 #include "data/text/word_vectors.hpp"
 #include "eval/neighbours.hpp"
 #include "models/run/embedding_table.hpp"
+#include "models/run/model_options.hpp"
 #include "models/run/text_run.hpp"
 
 namespace attend {

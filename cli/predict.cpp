@@ -11,7 +11,6 @@
 
 #include "cli/command.hpp"
 #include "cli/input.hpp"
-#include "cli/model_options.hpp"
 #include "cli/prompted.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
@@ -25,6 +24,7 @@
 #include "eval/fill_mask.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/device.hpp"
+#include "models/run/model_options.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 

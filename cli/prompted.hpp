@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/model_options.hpp"
 #include "core/progress.hpp"
 #include "data/task/labelled_task.hpp"
 #include "data/task/labelled_text.hpp"
@@ -16,6 +15,7 @@
 #include "eval/answers/answers.hpp"
 #include "eval/prompt.hpp"
 #include "models/run/language_run.hpp"
+#include "models/run/model_options.hpp"
 
 namespace attend {
 

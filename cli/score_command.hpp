@@ -5,12 +5,12 @@
 #include <array>
 #include <string>
 
-#include "cli/model_options.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/options.hpp"
 #include "data/text/factors.hpp"
 #include "eval/score.hpp"
+#include "models/run/model_options.hpp"
 #include "models/run/run.hpp"
 
 namespace attend {

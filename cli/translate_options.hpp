@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "cli/input.hpp"
-#include "cli/model_options.hpp"
 #include "core/options.hpp"
 #include "data/text/factors.hpp"
 #include "eval/line_requests.hpp"
 #include "eval/rerank.hpp"
 #include "eval/search/ensemble.hpp"
 #include "eval/translate.hpp"
+#include "models/run/model_options.hpp"
 
 namespace attend {
 

@@ -9,9 +9,15 @@
 #include "core/freed_memory.hpp"
 #include "core/signals.hpp"
 #include "data/batch/labelled_batch.hpp"
+#include "models/run/text_run.hpp"
 #include "models/text/text_model.hpp"
 
 namespace attend {
+
+void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, const OptionOrigins& origins) {
+  auto theirs = read_config<AnswerConfig>(run_of_best_seed(run) / "config.toml", UnknownKeys::ignore);
+  adopt_options(bind(answers), bind(theirs), origins);
+}
 
 nlohmann::ordered_json TaskAnswers::name(std::size_t i) const { return {{"index", i}}; }
 

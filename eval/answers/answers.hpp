@@ -4,6 +4,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <iosfwd>
 #include <memory>
@@ -37,6 +38,9 @@ struct AnswerConfig {
            .only = kOfSpans});
   }
 };
+
+// Sets `answers` to the values used in validating a fine-tuned run, except for given options.
+void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, const OptionOrigins& origins);
 
 // A metric over a subset of the records.
 struct NamedMeasure {
