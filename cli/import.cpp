@@ -81,6 +81,12 @@ void check_report(const WeightReport& report, const fs::path& file, bool allow_m
   log::warn("{}: missing, initialised randomly{}", file.string(), list(report.missing));
 }
 
+// `what`: why the model has no task.
+void refuse_task(const ImportConfig& config, const std::string& what, const std::string& remedy = "leave it out") {
+  if (config.task.empty()) return;
+  throw UserError("--task " + config.task + ": the model in " + config.directory + what, remedy);
+}
+
 void check_vocabulary_size(const fs::path& directory, const Tokenizer& tokenizer, std::int64_t vocabulary) {
   if (tokenizer.size() == vocabulary) return;
   throw UserError(directory.string() + ": the tokenizer has " + std::to_string(tokenizer.size()) +
@@ -138,9 +144,7 @@ NamedTensors parameters_in(const fs::path& weights, const BertForPretrainingImpl
 void import_marian(const ImportConfig& config) {
   const fs::path directory = config.directory, file = directory / "config.json";
   MarianConfig theirs = read_marian_config(file);
-  if (!config.task.empty()) {
-    throw UserError("--task " + config.task + ": the model in " + directory.string() + " translates", "leave it out");
-  }
+  refuse_task(config, " translates");
   const MarianTokenizers tokenizers = import_marian_tokenizers(directory, theirs.ids);
   const auto check_size = [&](const char* side, std::int64_t pieces, std::int64_t expected) {
     if (pieces == expected) return;
@@ -168,10 +172,7 @@ void import_marian(const ImportConfig& config) {
 void import_gpt2(const ImportConfig& config) {
   const fs::path directory = config.directory, file = directory / "config.json";
   const Gpt2Config theirs = read_gpt2_config(file);
-  if (!config.task.empty()) {
-    throw UserError("--task " + config.task + ": the model in " + directory.string() + " is a language model",
-                    "leave it out");
-  }
+  refuse_task(config, " is a language model");
   const Tokenizer tokenizer = import_gpt2_tokenizer(directory);
   check_ends_texts(tokenizer, directory);
   check_vocabulary_size(directory, tokenizer, theirs.vocabulary);
@@ -199,9 +200,8 @@ void import_bert(const ImportConfig& config) {
   const HfConfig theirs = read_hf_config(file);
   const Tokenizer tokenizer = import_bert_tokenizer(directory);
   check_vocabulary_size(directory, tokenizer, theirs.vocabulary);
-  if (!theirs.task && !config.task.empty()) {
-    throw UserError("--task " + config.task + ": the model in " + directory.string() + " has no task head",
-                    "leave it out, and fine-tune the run with attend finetune --init-from");
+  if (!theirs.task) {
+    refuse_task(config, " has no task head", "leave it out, and fine-tune the run with attend finetune --init-from");
   }
   refuse_larger_bert(theirs, weights, file);
   StagedDirectory staged(config.run);
