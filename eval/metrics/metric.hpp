@@ -88,7 +88,6 @@ class Tally : public Rows {
   // Appends the segments of `later`.
   void merge(const Tally& later);
 
-  const Metric& metric() const { return *metric_; }
   std::string signature() const { return metric_->signature(num_references_); }
   // "NAME|SIGNATURE = SCORE DETAILS" with one decimal, as sacreBLEU prints it.
   std::string line() const;

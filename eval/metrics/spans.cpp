@@ -81,20 +81,11 @@ AnswerScore score_answer(std::string_view predicted, const std::vector<std::stri
 }
 
 AnswerScore score_answer_or_none(std::string_view predicted, const std::vector<std::string>& gold) {
-  std::vector<std::string> answers;
-  for (const std::string& answer : gold) {
-    if (std::string normalised = normalise_answer(answer); !normalised.empty())
-      answers.push_back(std::move(normalised));
-  }
-  if (answers.empty()) answers.emplace_back();
-  const std::string ours = normalise_answer(predicted);
-  AnswerScore best;
-  for (const std::string& theirs : answers) {
-    const double exact = ours == theirs ? 1.0 : 0.0;
-    best.exact = std::max(best.exact, exact);
-    best.f1 = std::max(best.f1, ours.empty() || theirs.empty() ? exact : word_f1(ours, theirs));
-  }
-  return best;
+  std::vector<std::string> answers = gold;
+  std::erase_if(answers, [](const std::string& answer) { return normalise_answer(answer).empty(); });
+  if (!answers.empty()) return score_answer(predicted, answers);
+  const double is_right = normalise_answer(predicted).empty() ? 1 : 0;
+  return {.exact = is_right, .f1 = is_right};
 }
 
 BestThreshold best_threshold(std::vector<NoAnswerQuestion> questions) {
