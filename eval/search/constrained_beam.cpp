@@ -11,15 +11,10 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-bool ends_with(const Ids& ids, const PhraseIds& phrase, std::size_t count) {
-  return ids.size() >= count && std::equal(phrase.begin(), phrase.begin() + static_cast<std::ptrdiff_t>(count),
-                                           ids.end() - static_cast<std::ptrdiff_t>(count));
-}
-
 // The number of tokens at the end of `ids` with which a phrase begins, less than all of it.
 std::size_t begun(const Ids& ids, const PhraseIds& phrase) {
   std::size_t count = phrase.size() - 1;
-  while (!ends_with(ids, phrase, count)) --count;
+  while (!ends_with_beginning(ids, phrase, count)) --count;
   return count;
 }
 
@@ -35,7 +30,7 @@ std::vector<PhraseIds> unmet(const Ids& ids, const std::vector<PhraseIds>& const
 std::int64_t missing_of(const Ids& ids, const std::vector<PhraseIds>& open) {
   std::size_t missing = 0, most_begun = 0;
   for (const PhraseIds& phrase : open) {
-    if (ends_with(ids, phrase, phrase.size())) continue;
+    if (ends_with_beginning(ids, phrase, phrase.size())) continue;
     missing += phrase.size();
     most_begun = std::max(most_begun, begun(ids, phrase));
   }

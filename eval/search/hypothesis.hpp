@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -28,7 +29,12 @@ struct TargetIds {
 
 using PhraseIds = std::vector<std::int32_t>;  // tokens, at least one
 
-// Phrases that must not occur (forbidden.hpp).
+// True if `ids` end with the first `count` tokens of a phrase.
+inline bool ends_with_beginning(const std::vector<std::int32_t>& ids, const PhraseIds& phrase, std::size_t count) {
+  return ids.size() >= count && std::equal(ids.end() - static_cast<std::ptrdiff_t>(count), ids.end(), phrase.begin());
+}
+
+// Phrases that must not occur (asked.hpp).
 struct ForbiddenPhrases {
   std::vector<PhraseIds> spaced;    // as tokenized after a space or at the beginning
   std::vector<PhraseIds> unspaced;  // as tokenized after a bracket, if different: forbidden unless a word precedes
@@ -44,7 +50,7 @@ struct Wanted {
   std::vector<PhraseIds> constraints = {};  // must occur
   const ForbiddenPhrases* forbidden = nullptr;
   std::vector<std::int32_t> prompt = {};  // read after bos, before the output begins; no part of it
-  // True if the output stops with these tokens (stop_text.hpp).
+  // True if the output stops with these tokens (asked.hpp).
   std::function<bool(std::span<const std::int32_t> ids)> stops = {};
 };
 

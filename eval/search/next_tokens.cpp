@@ -19,7 +19,7 @@ NextTokens::NextTokens(const torch::Tensor& logits_RV, std::int64_t per_row, boo
     for (const OpenSentence& sentence : sentences) {
       for (const Live& live : sentence.live) {
         for (const auto& processor : processors) {
-          processor->apply(sentence, live, {row, static_cast<std::size_t>(size)});
+          processor(sentence, live, {row, static_cast<std::size_t>(size)});
         }
         if (row != nullptr) row += size;
       }

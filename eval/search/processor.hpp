@@ -2,7 +2,8 @@
 // are reported remain those of the model.
 #pragma once
 
-#include <memory>
+#include <functional>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -11,15 +12,13 @@
 
 namespace attend {
 
-class LogitsProcessor {
- public:
-  virtual ~LogitsProcessor() = default;
-  // Changes the scores of the next token [V] of one hypothesis: log p, as earlier processors left it; -infinity: the
-  // token cannot follow. Called by one thread at a time.
-  virtual void apply(const OpenSentence& sentence, const Live& live, std::span<float> scores_V) const = 0;
-};
+// Changes the scores of the next token [V] of one hypothesis: log p, as earlier processors left it. Called by one
+// thread at a time.
+using LogitsProcessor = std::function<void(const OpenSentence& sentence, const Live& live, std::span<float> scores_V)>;
+using LogitsProcessors = std::vector<LogitsProcessor>;
 
-using LogitsProcessors = std::vector<std::unique_ptr<const LogitsProcessor>>;
+// The score of a token that cannot follow.
+inline constexpr float kExcluded = -std::numeric_limits<float>::infinity();
 
 // The processors that the options, prefixes, forbidden phrases and stops ask for, in the order in which they are
 // applied; usually none.

@@ -24,7 +24,7 @@ constexpr TargetIds kFixtureIds{.bos = 1, .eos = 2, .pad = 0};  // of the fixtur
 std::vector<float> processed(const SearchConfig& config, const TargetIds& ids, std::vector<float> scores,
                              std::vector<std::int32_t> hypothesis = {}) {
   const Live live{.ids = std::move(hypothesis)};
-  for (const auto& processor : make_processors(config, ids, {})) processor->apply({}, live, scores);
+  for (const auto& processor : make_processors(config, ids, {})) processor({}, live, scores);
   return scores;
 }
 
@@ -153,7 +153,7 @@ TEST(SearchProcessors, WhatAPromptContainsIsRepeatedToo) {
   const Live live{.ids = {3, 1}};
   const auto after = [&](const SearchConfig& config) {
     std::vector<float> scores(5, -1);
-    for (const auto& processor : make_processors(config, {}, {})) processor->apply(sentence, live, scores);
+    for (const auto& processor : make_processors(config, {}, {})) processor(sentence, live, scores);
     return scores;
   };
   EXPECT_EQ(after({.repetition_penalty = 2}), (std::vector<float>{-1, -2, -2, -2, -1}));
@@ -169,7 +169,7 @@ TEST(SearchProcessors, OnlyTheEndFollowsWhatStops) {
     std::vector<float> scores = {-1, -2, -3, -4, -1};
     const Live live{.ids = std::move(tokens)};
     for (const auto& processor : make_processors({.sample = 1, .top_k = 4}, ids, wanted)) {
-      processor->apply({.wanted = one}, live, scores);
+      processor({.wanted = one}, live, scores);
     }
     return scores;
   };
