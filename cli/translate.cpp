@@ -198,11 +198,11 @@ void translate(const TranslateConfig& config, const std::vector<std::string>& na
   const Run& first = runs.together.front();
   Translator translator(*first.model, first.tokenizers, config.translator, &progress);
   if (runs.together.size() > 1) translator.add_models(runs.companions(config.ensemble.ensemble));
-  std::optional<Reranker> reranker;
   if (runs.rerank) {
-    reranker.emplace(*runs.rerank, config.rerank,
-                     ScoreConfig{.workers = config.translator.workers, .threads = config.translator.threads});
-    translator.rescore_with([&](const auto& lines, auto& translations) { reranker->rescore(lines, translations); });
+    translator.rescore_with([&](const auto& lines, auto& translations) {
+      const ScoreConfig scoring{.workers = config.translator.workers, .threads = config.translator.threads};
+      rerank(*runs.rerank, config.rerank, scoring, lines, translations);
+    });
   }
   if (extras.asked) translator.ask(*extras.asked);
   std::deque<std::string> lines;  // read and not yet translated, if extras need them

@@ -46,20 +46,9 @@ struct RerankConfig {
   }
 };
 
-class Reranker {
- public:
-  // `run` must outlive it.
-  Reranker(const Run& run, const RerankConfig& config, const ScoreConfig& scoring)
-      : run_(run), config_(config), scoring_(scoring) {}
-
-  // Adds to the scores of each line's translations and sorts them, the highest first; of equal ones the earlier. That
-  // of a blank line keeps its score. The labels of source factors that follow a line are not read.
-  void rescore(const std::vector<std::string>& lines, std::vector<std::vector<Translation>>& translations) const;
-
- private:
-  const Run& run_;
-  RerankConfig config_;
-  ScoreConfig scoring_;
-};
+// Adds to the scores of each line's translations and sorts them, the highest first; of equal ones the earlier. That of
+// a blank line keeps its score. The labels of source factors that follow a line are not read.
+void rerank(const Run& run, const RerankConfig& config, const ScoreConfig& scoring,
+            const std::vector<std::string>& lines, std::vector<std::vector<Translation>>& translations);
 
 }  // namespace attend

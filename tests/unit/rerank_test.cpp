@@ -47,7 +47,7 @@ TEST(Reranking, AddsTheWeightedLogProbabilityByPiece) {
       std::vector<std::vector<Translation>> found = {
           {scored_text(targets[worse], -1), scored_text(targets[better], -1 - gap)}, {scored_text("", 0)}};
       const RerankConfig config{.rerank_weight = weight, .rerank_direction = direction};
-      Reranker(run, config, {.workers = 1}).rescore(weight > 1 ? labelled : lines, found);
+      rerank(run, config, {.workers = 1}, weight > 1 ? labelled : lines, found);
       const std::size_t first = weight > 1 ? better : worse;
       EXPECT_EQ(found[0][0].text, targets[first]) << weight;
       EXPECT_EQ(found[0][1].text, targets[1 - first]) << weight;
