@@ -99,7 +99,7 @@ class LanguageMeasurement {
       text.pieces.push_back(pieces_of(document, tokenizer));
       ids.push_back(text.pieces.back().ids);
     }
-    const auto log_probs = text_log_probs(*trained.run.model, ids, tokenizer.special().eos, refuse_if_stopped);
+    const auto log_probs = text_log_probs(*trained.run.model, ids, tokenizer.special().eos);
     for (std::size_t d = 0; d < documents_.size(); ++d) {
       std::vector<double>& losses =
           text.losses.emplace_back(by_word(text.pieces[d], log_probs[d], documents_[d].words.size() + 1));

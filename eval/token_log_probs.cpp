@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/error.hpp"
+#include "core/signals.hpp"
 #include "eval/batches.hpp"
 #include "eval/forced_piece.hpp"
 #include "eval/scored_window.hpp"
@@ -20,10 +21,14 @@ namespace {
 
 constexpr std::int64_t kBatchTokens = 8192;
 
+void refuse_if_stopped() {
+  if (signals::stop_requested()) throw Interrupted("stopped before all texts were read");
+}
+
 // Of models that carry nothing: in windows of `longest` tokens.
 std::vector<std::vector<double>> in_windows(const LanguageModelImpl& model,
                                             std::span<const std::vector<std::int32_t>> texts, std::int32_t end,
-                                            std::int64_t longest, const std::function<void()>& before_batch) {
+                                            std::int64_t longest) {
   std::vector<std::vector<double>> log_probs(texts.size());
   std::vector<WindowOfText> windows;
   std::vector<std::int64_t> lengths;
@@ -36,7 +41,7 @@ std::vector<std::vector<double>> in_windows(const LanguageModelImpl& model,
     }
   }
   for (const std::vector<std::size_t>& chosen : batches_of_lengths(lengths, std::ssize(windows), kBatchTokens)) {
-    before_batch();
+    refuse_if_stopped();
     const c10::InferenceMode inference;
     const WindowBatch batch = make_window_batch(texts, windows, chosen, end, model.device());
     Pass pass = Pass::inference();
@@ -55,7 +60,7 @@ std::vector<std::vector<double>> in_windows(const LanguageModelImpl& model,
 // Of models that carry their state from one segment of `segment` tokens to the next.
 std::vector<std::vector<double>> in_segments(const LanguageModelImpl& model,
                                              std::span<const std::vector<std::int32_t>> texts, std::int32_t end,
-                                             std::size_t segment, const std::function<void()>& before_batch) {
+                                             std::size_t segment) {
   const std::size_t most = std::max<std::size_t>(1, static_cast<std::size_t>(kBatchTokens) / segment);
   std::vector<std::size_t> order(texts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -70,7 +75,7 @@ std::vector<std::vector<double>> in_segments(const LanguageModelImpl& model,
       const auto ends = std::ranges::find_if(rows, [&](std::size_t i) { return texts[i].size() <= begin; });
       rows = rows.first(static_cast<std::size_t>(ends - rows.begin()));
       if (rows.empty()) break;
-      before_batch();
+      refuse_if_stopped();
       for (Tensor& part : carried.parts) part = part.narrow(0, 0, std::ssize(rows));
       std::vector<std::int64_t> ids, labels;
       Sequences tokens;
@@ -112,12 +117,10 @@ Tensor next_log_probs(const LanguageModelImpl& model, const Sequences& tokens, c
 std::int64_t segment_length(const LanguageModelImpl& model) { return model.longest().value_or(kSegmentTokens); }
 
 std::vector<std::vector<double>> text_log_probs(const LanguageModelImpl& model,
-                                                std::span<const std::vector<std::int32_t>> texts, std::int32_t end,
-                                                const std::function<void()>& before_batch) {
+                                                std::span<const std::vector<std::int32_t>> texts, std::int32_t end) {
   const std::int64_t segment = segment_length(model);
-  return model.beginning(/*rows=*/1).empty()
-             ? in_windows(model, texts, end, segment, before_batch)
-             : in_segments(model, texts, end, static_cast<std::size_t>(segment), before_batch);
+  return model.beginning(/*rows=*/1).empty() ? in_windows(model, texts, end, segment)
+                                             : in_segments(model, texts, end, static_cast<std::size_t>(segment));
 }
 
 }  // namespace attend

@@ -6,7 +6,6 @@
 #include <torch/types.h>
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -24,9 +23,8 @@ std::int64_t segment_length(const LanguageModelImpl& model);
 
 // log p of every token of each text, which follow the end token: log p(t_1 | end), log p(t_2 | end t_1), and so on. A
 // model that carries its state reads a text of more than segment_length() tokens in consecutive segments, any other in
-// overlapping windows of that length (scored_window.hpp). `before_batch` is called before every forward pass.
-std::vector<std::vector<double>> text_log_probs(
-    const LanguageModelImpl& model, std::span<const std::vector<std::int32_t>> texts, std::int32_t end,
-    const std::function<void()>& before_batch = [] {});
+// overlapping windows of that length (scored_window.hpp). Interrupted after SIGINT or SIGTERM.
+std::vector<std::vector<double>> text_log_probs(const LanguageModelImpl& model,
+                                                std::span<const std::vector<std::int32_t>> texts, std::int32_t end);
 
 }  // namespace attend
