@@ -9,7 +9,6 @@
 #include "cli/input.hpp"
 #include "cli/score_command.hpp"
 #include "cli/score_output.hpp"
-#include "cli/score_pairs.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/progress.hpp"
