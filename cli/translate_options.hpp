@@ -1,12 +1,16 @@
 // The options of attend translate.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/input.hpp"
+#include "core/conditions.hpp"
+#include "core/error.hpp"
 #include "core/options.hpp"
 #include "data/text/factors.hpp"
 #include "eval/line_requests.hpp"
@@ -76,7 +80,24 @@ struct TranslateConfig {
   }
 
   // UserError for contradictory options.
-  void validate(const OptionOrigins& origins) const;
+  void validate(const OptionOrigins& origins) const {
+    translator.validate(origins, !rerank.rerank.empty());
+    asked.validate(origins, translator.candidates());
+    refuse_two_readers(origins);
+    ensemble.weights_of(runs.size(), origins);
+    refuse_meaningless_to_several(origins);
+    refuse_nothing_to_rerank(origins);
+    for (const auto& [option, file] : {std::pair("alignment", &alignment), std::pair("scores", &scores)}) {
+      if (*file != "-") continue;
+      throw UserError(origins(option) + " is -, but standard output carries the translations", "name a file");
+    }
+    if (!scores.empty() && scores == alignment) {
+      throw UserError(origins("scores") + " is the file of " + origins("alignment"), "name two files");
+    }
+    TranslateConfig resolved = *this;
+    resolved.translator.search = translator.candidates();
+    refuse_inapplicable(resolved, given_place(origins));
+  }
 
   // A path names weights of the run that translates.
   std::string checkpoint_of_reranker() const { return names_checkpoint_by_path() ? "auto" : use.checkpoint; }
@@ -85,9 +106,44 @@ struct TranslateConfig {
   bool names_checkpoint_by_path() const {
     return use.checkpoint != "auto" && use.checkpoint != "best" && use.checkpoint != "last";
   }
-  void refuse_two_readers(const OptionOrigins& origins) const;
-  void refuse_meaningless_to_several(const OptionOrigins& origins) const;
-  void refuse_nothing_to_rerank(const OptionOrigins& origins) const;
+
+  // Standard input can be read once.
+  void refuse_two_readers(const OptionOrigins& origins) const {
+    std::string reader = input.empty() || std::ranges::find(input, "-") != input.end() ? "the lines" : "";
+    for (const auto& [option, file] : {std::pair("prefix", &asked.prefix),
+                                       {"constraints", &asked.constraints},
+                                       {"forbid", &asked.forbid},
+                                       {"dictionary", &dictionary}}) {
+      if (*file != "-") continue;
+      if (!reader.empty()) {
+        throw UserError(origins(option) + " is -, but standard input carries " + reader, "name a file");
+      }
+      reader = std::string("the file of --") + option;
+    }
+  }
+
+  void refuse_meaningless_to_several(const OptionOrigins& origins) const {
+    if (runs.size() == 1) return;
+    if (translator.search.coverage_penalty > 0) {
+      throw UserError(origins("coverage-penalty") + ": an ensemble has no attention of its own", "leave it out");
+    }
+    if (!names_checkpoint_by_path()) return;
+    throw UserError(origins("checkpoint") + " " + use.checkpoint + ": a path names the weights of one run, but " +
+                        std::to_string(runs.size()) + " are given",
+                    "give auto, best or last");
+  }
+
+  void refuse_nothing_to_rerank(const OptionOrigins& origins) const {
+    if (rerank.rerank.empty()) return;
+    if (translator.mbr > 0) {
+      throw UserError(origins("rerank") + " with --mbr: both choose among the hypotheses", "leave one of them out");
+    }
+    if (translator.search.rows() == 1) {
+      const std::string search = translator.search.sample > 0 ? "--sample 1" : "a beam of 1";
+      throw UserError(origins("rerank") + ": " + search + " has a single hypothesis",
+                      "give --beam 2 or more, or --sample 2 or more without --beam");
+    }
+  }
 };
 
 }  // namespace attend
