@@ -1,21 +1,11 @@
-// A subcommand of attend: its name, one line of help, its option struct and its function.
-//
-// To add one:
-//   1. cli/NAME.cpp: a config struct with `visit` (core/options.hpp) unless a lower level has it, and
-//        namespace {
-//        void run(const NameConfig& config, const OptionOrigins& origins) { ...parse, wire, run; results to
-//        std::cout... }
-//        }
-//        Command name_command() { return make_command<NameConfig>("name", "what it does, in a line", run); }
-//   2. cli/commands.cpp: declare name_command() and add it to the table, at its place in --help.
-//   3. attend config --markdown > docs/options.md
+// A subcommand of attend: its name, one line of help, its option struct and its function (docs/extending.md says how to
+// add one).
 //
 // The frame handles, for every command: --config FILE (repeatable), --quiet, --help, positionals, unknown and required
 // options, `config.validate(origins)` if the struct has such a method (for constraints between options; it throws
 // UserError(origins("beam") + ": ...")), `config.set_defaults(origins)` if it has that (for options that were not given
-// and whose defaults follow from other options), and exit codes. `run` may throw UserError and Interrupted. --config
-// and
-// --quiet are not options of a config struct.
+// and whose defaults follow from other options), and exit codes. The function may throw UserError and Interrupted.
+// --config and --quiet are not options of a config struct.
 #pragma once
 
 #include <functional>
