@@ -22,7 +22,7 @@
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
 #include "data/text/word_alignment.hpp"
-#include "eval/answers/scores.hpp"
+#include "eval/answers/answers.hpp"
 #include "eval/metrics/alignment_error.hpp"
 #include "eval/metrics/text.hpp"
 #include "eval/metrics/translation_metrics.hpp"

@@ -2,13 +2,18 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <ostream>
 
 #include "core/error.hpp"
 #include "core/freed_memory.hpp"
+#include "core/log.hpp"
 #include "core/signals.hpp"
 #include "data/batch/labelled_batch.hpp"
+#include "data/task/record_format.hpp"
 #include "models/run/text_run.hpp"
 #include "models/text/text_model.hpp"
 
@@ -70,6 +75,36 @@ std::unique_ptr<TaskAnswers> answer(const TextModelImpl& model, const TaskSplit&
   answers->finish();
   if (count > 0) answers->loss = loss / static_cast<double>(count);
   return answers;
+}
+
+std::vector<MetricValue> score(const TaskAnswers& answers, bool with_intervals) {
+  using Subset = NamedMeasure::Subset;
+  const std::vector<NamedMeasure> measures = answers.measures();
+  const LabelledTask& task = answers.task();
+  std::vector<std::size_t> all(static_cast<std::size_t>(answers.split().size()));
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::vector<std::string_view> wanted(task.metrics.begin(), task.metrics.end());
+  if (wanted.empty()) wanted = format_of(task.kind).default_metrics(task);
+  const auto mean = [&](Subset subset) {
+    double sum = 0;
+    for (const std::string_view name : wanted) {
+      sum += std::ranges::find(measures, name, &NamedMeasure::name)->of(subset);
+    }
+    return sum / static_cast<double>(wanted.size());
+  };
+  const auto value = [&](const std::string& name, const std::function<double(Subset)>& measure) {
+    MetricValue metric{.name = name, .value = measure(all), .interval = {}};
+    if (with_intervals) metric.interval = metrics::bootstrap(all.size(), measure);
+    return metric;
+  };
+  std::vector<MetricValue> result;
+  for (const NamedMeasure& named : measures) {
+    result.push_back(value(named.name, named.of));
+    if (!std::isnan(result.back().value)) continue;
+    log::warn("{}: {} has no value where all answers or all labels are alike", answers.split().file, named.name);
+  }
+  result.push_back(value("score", mean));
+  return result;
 }
 
 }  // namespace attend

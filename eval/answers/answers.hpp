@@ -17,6 +17,7 @@
 #include "core/options.hpp"
 #include "core/progress.hpp"
 #include "data/task/task_split.hpp"
+#include "eval/metrics/significance.hpp"
 #include "eval/metrics/spans.hpp"
 
 namespace attend {
@@ -93,6 +94,16 @@ std::unique_ptr<TaskAnswers> make_answers(const TaskSplit& split, const Labelled
 std::unique_ptr<TaskAnswers> answer(const TextModelImpl& model, const TaskSplit& split, const LabelledTask& task,
                                     const AnswerConfig& config, torch::Device device, Labelled labelled,
                                     WorkProgress* progress = nullptr);
+
+struct MetricValue {
+  std::string name = {};
+  double value = 0;                           // from 0 to 1 or -1 to 1, as the metric is defined; spans: in percent
+  std::optional<metrics::Interval> interval;  // 95 % bootstrap interval
+};
+
+// All metrics of the task's kind, and as "score" the mean of those that select the best checkpoint, optionally with
+// intervals. Warns of values that are not numbers. The split must be labelled.
+std::vector<MetricValue> score(const TaskAnswers& answers, bool with_intervals);
 
 // The kinds, each in a file of its name.
 std::unique_ptr<TaskAnswers> classification_answers(const TaskSplit& split, const LabelledTask& task);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/task/record_format.hpp"
-#include "eval/answers/scores.hpp"
+#include "eval/answers/answers.hpp"
 
 namespace attend {
 namespace {

@@ -15,7 +15,7 @@
 #include "core/random.hpp"
 #include "data/batch/labelled_batch.hpp"
 #include "data/task/record_format.hpp"
-#include "eval/answers/scores.hpp"
+#include "eval/answers/answers.hpp"
 #include "models/run/run.hpp"
 #include "train/finetuning/objective.hpp"
 
