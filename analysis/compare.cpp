@@ -381,9 +381,8 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
   if (translator.search.sample > 1 && translator.mbr == 0) {
     throw UserError(origins("sample") + ": one translation of each sentence is compared", "give --sample 1");
   }
-  for (const char* option : {"length-penalty-kind", "coverage-penalty", "diverse-groups"}) {
-    refuse_given(option, origins, "here: beams of several sizes are judged by log p / length^alpha");
-  }
+  refuse_any_given({"length-penalty-kind", "coverage-penalty", "diverse-groups"}, origins,
+                   "here: beams of several sizes are judged by log p / length^alpha");
   std::set<std::string> seen;
   for (const std::string& name : names) {
     if (name.empty()) throw UserError(origins("names") + ": empty name", "give each system a name");

@@ -288,7 +288,7 @@ void run(const AttentionCommandConfig& config, const OptionOrigins& origins) {
     observe_translations(config, input);
   } else {
     const std::string why = "for " + config.run + ", which does not translate";
-    for (const char* option : {"target", "alignment", "source-factors"}) refuse_given(option, origins, why);
+    refuse_any_given({"target", "alignment", "source-factors"}, origins, why);
     for (const BoundOption& option : bind(config.translator)) refuse_given(option.name, origins, why);
     kind_of_run(path) == RunKind::language ? observe_language(config, path, input)
                                            : observe_encoder(config, path, input);

@@ -134,15 +134,12 @@ struct AttentionCommandConfig {
     resolved.translator.search = translator.candidates();
     refuse_inapplicable(resolved, given_place(origins));
     const std::string no_text = "with --positions: no text is read", no_search = "with --target: nothing is translated";
-    for (const char* option : {"precision", "line-buffered"}) {
-      if (positions) refuse_given(option, origins, no_text);
-    }
+    if (positions) refuse_any_given({"precision", "line-buffered"}, origins, no_text);
     for (const BoundOption& option : bind(translator)) {
       if (positions) refuse_given(option.name, origins, no_text);
       const bool searches = option.name != "attention-threshold" && option.name != "threads";
       if (!target.empty() && searches) refuse_given(option.name, origins, no_search);
     }
-    if (target.empty()) return;
     if (target == "-" && input == "-") {
       throw UserError(origins("target") + " is -, but standard input carries the lines", "name a file");
     }

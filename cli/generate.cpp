@@ -54,8 +54,7 @@ struct GenerateCommandConfig {
 
   void validate(const OptionOrigins& origins) const {
     generate.validate(origins);
-    if (prompt.empty()) return;
-    for (const char* option : {"input", "line-buffered"}) refuse_given(option, origins, "with --prompt");
+    if (!prompt.empty()) refuse_any_given({"input", "line-buffered"}, origins, "with --prompt");
   }
 
   // True if a continuation may be printed before it is complete: on a terminal, where it is read as it grows.

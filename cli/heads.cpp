@@ -60,21 +60,18 @@ void check_use(const HeadStudy& study, const OptionOrigins& origins) {
   if (translates_recurrently(path)) {
     refuse_given("data", origins, of_run + "whose attention is recurrent: other weights replace it (--test)");
     refuse_given("bleu", origins, of_run + "whose attention is recurrent: BLEU is measured without it");
-    for (const char* option : {"prune", "pruned-run"}) refuse_given(option, origins, of_run + "which has one head");
+    refuse_any_given({"prune", "pruned-run"}, origins, of_run + "which has one head");
     need(study.test.empty() ? "" : study.test[0], "--test SOURCE TARGET");
     return;
   }
   need(study.data, "--data");
   refuse_given("alignment", origins, of_run + "whose attention is not recurrent");
-  if (kind != RunKind::train) {
-    for (const char* option : {"test", "bleu"}) refuse_given(option, origins, of_run + "which does not translate");
-  }
+  if (kind != RunKind::train) refuse_any_given({"test", "bleu"}, origins, of_run + "which does not translate");
   if (study.test.empty()) refuse_given("bleu", origins, "without --test");
-  for (const char* option : {"sentences", "prune", "pruned-run", "batch-size", "workers"}) {  // of silencing
-    if (kind == RunKind::train && study.test.empty()) refuse_given(option, origins, "without --test");
-    if (kind == RunKind::finetune) {
-      refuse_given(option, origins, "for a fine-tuned run, whose heads are not silenced");
-    }
+  const auto of_silencing = {"sentences", "prune", "pruned-run", "batch-size", "workers"};
+  if (kind == RunKind::train && study.test.empty()) refuse_any_given(of_silencing, origins, "without --test");
+  if (kind == RunKind::finetune) {
+    refuse_any_given(of_silencing, origins, "for a fine-tuned run, whose heads are not silenced");
   }
 }
 

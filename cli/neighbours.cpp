@@ -87,9 +87,7 @@ struct NeighboursConfig {
   void validate(const OptionOrigins& origins) const {
     if (run.empty() && vectors.empty())
       throw UserError("attend neighbours: no run", "name a run, or add --vectors FILE");
-    if (!vectors.empty()) {
-      for (const char* option : {"table", "checkpoint"}) refuse_given(option, origins, "with --vectors");
-    }
+    if (!vectors.empty()) refuse_any_given({"table", "checkpoint"}, origins, "with --vectors");
     if (analogy.empty() && questions.empty()) refuse_given("method", origins, "without --analogy or --questions");
     if (!analogy.empty()) analogy_with("");
     if (questions.empty() && similarity.empty()) {
@@ -99,7 +97,7 @@ struct NeighboursConfig {
     }
     const std::string test = questions.empty() ? "--similarity" : "--questions";
     if (!questions.empty()) refuse_given("similarity", origins, "with --questions");
-    for (const char* option : {"analogy", "count"}) refuse_given(option, origins, "with " + test);
+    refuse_any_given({"analogy", "count"}, origins, "with " + test);
     if (!asked().empty()) {
       throw UserError("\"" + asked().front() + "\": the words are in the file of " + test, "leave it out");
     }

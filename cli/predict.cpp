@@ -83,7 +83,7 @@ struct PredictConfig {
                                             : OptionTexts());
     if (prompt.is_given() && prompt.shots == 0) refuse_given("data", origins, "with --prompt, but without --shots");
     if ((data.empty() || prompt.is_given()) && test.empty()) return;
-    for (const char* option : {"input", "line-buffered"}) refuse_given(option, origins, "with a test file");
+    refuse_any_given({"input", "line-buffered"}, origins, "with a test file");
     if (!test.empty() && !prompt.is_given()) refuse_given("data", origins, "with --test");
   }
 };

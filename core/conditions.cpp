@@ -100,6 +100,11 @@ void refuse_given(std::string_view option, const OptionOrigins& origins, const s
   if (origins.given(option)) throw UserError(origins(option) + " has no meaning " + why, "leave it out");
 }
 
+void refuse_any_given(std::initializer_list<const char*> options, const OptionOrigins& origins,
+                      const std::string& why) {
+  for (const char* option : options) refuse_given(option, origins, why);
+}
+
 void check_two_files(const std::string& option, const std::vector<std::string>& files, const OptionOrigins& origins) {
   if (files.size() == 2) return;
   throw UserError(origins(option) + ": " + counted(std::ssize(files), "file") + ", expected 2",

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,7 @@ void check_required(const BoundOptions& options, std::string_view command);
 
 // Throws UserError if the option was given: it "has no meaning " and why.
 void refuse_given(std::string_view option, const OptionOrigins& origins, const std::string& why);
+void refuse_any_given(std::initializer_list<const char*> options, const OptionOrigins& origins, const std::string& why);
 
 // Throws UserError unless the files of an option are two: a source and its translation.
 void check_two_files(const std::string& option, const std::vector<std::string>& files, const OptionOrigins& origins);

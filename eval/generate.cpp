@@ -61,9 +61,8 @@ bool writes_line_breaks(const Tokenizer& tokenizer) {
 void GenerateConfig::validate(const OptionOrigins& origins) const {
   refuse_inapplicable(*this, given_place(origins));
   if (temperature == 0) {
-    for (const char* option : {"samples", "top-k", "top-p", "min-p", "epsilon", "seed"}) {
-      refuse_given(option, origins, "with --temperature 0, greedy search, which draws nothing");
-    }
+    refuse_any_given({"samples", "top-k", "top-p", "min-p", "epsilon", "seed"}, origins,
+                     "with --temperature 0, greedy search, which draws nothing");
   } else if (temperature < kLeastTemperature) {
     throw UserError(fmt::format("{}: {} is below {}", origins("temperature"), temperature, kLeastTemperature),
                     "give 0 for greedy search");

@@ -70,14 +70,12 @@ void TranslatorConfig::validate(const OptionOrigins& origins, bool is_reranked) 
   resolved.search = candidates();
   const SearchConfig& found = resolved.search;
   if (found.sample != search.sample) {
-    for (const char* option : {"beam", "nbest", "patience", "diverse-groups"}) {
-      refuse_given(option, origins, "with --mbr, which draws samples unless --nbest is above 1");
-    }
+    refuse_any_given({"beam", "nbest", "patience", "diverse-groups"}, origins,
+                     "with --mbr, which draws samples unless --nbest is above 1");
   }
   if (found.sample > 0 && mbr > 0) {
-    for (const char* option : {"length-penalty", "length-penalty-kind", "coverage-penalty"}) {
-      refuse_given(option, origins, "with --mbr over samples, which are chosen by their likeness alone");
-    }
+    refuse_any_given({"length-penalty", "length-penalty-kind", "coverage-penalty"}, origins,
+                     "with --mbr over samples, which are chosen by their likeness alone");
   }
   if (found.sample > 0 && !is_reranked) refuse_given("coverage-penalty", origins, "with samples, which are not ranked");
   refuse_inapplicable(resolved, given_place(origins));

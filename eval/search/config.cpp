@@ -10,10 +10,7 @@ namespace attend {
 
 void SearchConfig::validate(const OptionOrigins& origins) const {
   refuse_inapplicable(*this, given_place(origins));
-  if (sample > 0) {
-    for (const char* option : {"beam", "nbest", "patience", "diverse-groups"})
-      refuse_given(option, origins, "with --sample");
-  }
+  if (sample > 0) refuse_any_given({"beam", "nbest", "patience", "diverse-groups"}, origins, "with --sample");
   if (num_results() > rows()) {
     throw UserError(origins("nbest") + ": " + std::to_string(nbest) + " is above the beam size " + std::to_string(beam),
                     "raise --beam or lower --nbest");

@@ -21,9 +21,7 @@ struct EnsembleState : DecoderState {
 }  // namespace
 
 std::vector<double> EnsembleConfig::weights_of(std::size_t num_models, const OptionOrigins& origins) const {
-  if (num_models == 1) {
-    for (const char* option : {"ensemble", "weights"}) refuse_given(option, origins, "for a single run");
-  }
+  if (num_models == 1) refuse_any_given({"ensemble", "weights"}, origins, "for a single run");
   if (weights.empty()) return std::vector<double>(num_models, 1.0 / static_cast<double>(num_models));
   if (weights.size() != num_models) {
     throw UserError(origins("weights") + ": " + counted(std::ssize(weights), "weight") + " for " +
