@@ -61,67 +61,55 @@ struct GenerateCommandConfig {
   bool may_stream() const { return !json && generate.search().rows() == 1 && isatty(STDOUT_FILENO) != 0; }
 };
 
-// One line, or object, for each continuation.
-class ContinuationPrinter {
- public:
-  ContinuationPrinter(const GenerateCommandConfig& config, const LanguageRun& trained, WorkProgress& progress)
-      : config_(config),
-        progress_(progress),
-        generator_(*trained.model, trained.tokenizer, config.generate, &progress) {}
-
-  void print(const std::vector<GenerationPrompt>& prompts) {
-    const auto continuations = generator_.generate(prompts);
-    progress_.clear();
-    for (std::size_t i = 0; i < prompts.size(); ++i) {
-      for (const Continuation& continuation : continuations[i]) print(prompts[i], continuation);
-    }
+void print(const GenerateCommandConfig& config, const GenerationPrompt& prompt, const Continuation& continuation) {
+  if (!config.json) {
+    std::cout << continuation.text << '\n';
+    return;
   }
+  const nlohmann::ordered_json object = {{"prompt", prompt.text},
+                                         {"text", continuation.text},
+                                         {"pieces", continuation.ids.size()},
+                                         {"log_prob", continuation.log_prob},
+                                         {"ended", name_of(continuation.ended)}};
+  std::cout << object.dump() << '\n';
+}
 
-  void stream(const GenerationPrompt& prompt) {
-    generator_.stream(prompt, [](std::string_view part) { std::cout << part << std::flush; });
+// Prints one line, or object, for each continuation; if it `streams`, that of the only prompt as it grows.
+void continue_together(const GenerateCommandConfig& config, Generator& generator,
+                       const std::vector<GenerationPrompt>& prompts, bool streams, WorkProgress& progress) {
+  if (streams) {
+    generator.stream(prompts.front(), [](std::string_view part) { std::cout << part << std::flush; });
     std::cout << '\n';
+    return;
   }
-
- private:
-  void print(const GenerationPrompt& prompt, const Continuation& continuation) const {
-    if (!config_.json) {
-      std::cout << continuation.text << '\n';
-      return;
-    }
-    const nlohmann::ordered_json object = {{"prompt", prompt.text},
-                                           {"text", continuation.text},
-                                           {"pieces", continuation.ids.size()},
-                                           {"log_prob", continuation.log_prob},
-                                           {"ended", name_of(continuation.ended)}};
-    std::cout << object.dump() << '\n';
+  const auto continuations = generator.generate(prompts);
+  progress.clear();
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    for (const Continuation& continuation : continuations[i]) print(config, prompts[i], continuation);
   }
-
-  const GenerateCommandConfig& config_;
-  WorkProgress& progress_;
-  Generator generator_;
-};
+}
 
 void continue_prompts(const GenerateCommandConfig& config, const LanguageRun& trained) {
   const bool streams = config.prompt.size() == 1 && config.may_stream();
   const std::int64_t count = std::ssize(config.prompt);
   WorkProgress progress({.unit = "prompts", .total = count, .is_shown = !streams});
-  ContinuationPrinter printer(config, trained, progress);
+  Generator generator(*trained.model, trained.tokenizer, config.generate, &progress);
   std::vector<GenerationPrompt> prompts;
   for (const std::string& text : config.prompt) {
     prompts.push_back({.text = text, .place = fmt::format("--prompt, text {}", prompts.size() + 1)});
   }
-  streams ? printer.stream(prompts.front()) : printer.print(prompts);
+  continue_together(config, generator, prompts, streams, progress);
 }
 
 void continue_lines(const GenerateCommandConfig& config, InputLines& input, const LanguageRun& trained) {
   const bool streams = input.at_once() && config.may_stream();
   WorkProgress progress(work_on_lines({config.input}, config.lines));
-  ContinuationPrinter printer(config, trained, progress);
+  Generator generator(*trained.model, trained.tokenizer, config.generate, &progress);
   while (true) {
     std::vector<GenerationPrompt> prompts;
     const auto add = [&](const std::string& line) { prompts.push_back({.text = line, .place = input.place()}); };
     if (!input.next_together(add)) break;
-    streams ? printer.stream(prompts.front()) : printer.print(prompts);
+    continue_together(config, generator, prompts, streams, progress);
   }
   input.log_counts();
 }
