@@ -77,18 +77,7 @@ struct GenerateConfig {
            .min = 0,
            .max = 100,
            .only = kSamples});
-    visit("top-k", self.top_k,
-          {.help = "draw from this many likeliest pieces; 0: all", .min = 0, .max = 1e6, .only = kSamples});
-    visit("top-p", self.top_p,
-          {.help = "draw from the fewest likeliest pieces whose probabilities sum to at least this",
-           .min = 0.0001,
-           .max = 1,
-           .only = kSamples});
-    visit("min-p", self.min_p,
-          {.help = "draw from pieces with at least this share of the highest probability",
-           .min = 0,
-           .max = 1,
-           .only = kSamples});
+    visit_truncations(self, visit, kSamples);
     visit("epsilon", self.epsilon,
           {.help = "draw from pieces with at least this probability, or else from the likeliest",
            .min = 0,

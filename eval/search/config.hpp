@@ -15,6 +15,23 @@ template <>
 inline constexpr auto kEnumNames<LengthPenaltyKind> = std::to_array<EnumName<LengthPenaltyKind>>(
     {{LengthPenaltyKind::power, "power"}, {LengthPenaltyKind::gnmt, "gnmt"}});
 
+// The options of a config that keep the likeliest pieces of a distribution.
+template <class Config, class Visitor>
+void visit_truncations(Config& config, Visitor& visit, const Condition& only) {
+  visit("top-k", config.top_k,
+        {.help = "draw from this many likeliest pieces; 0: all", .min = 0, .max = 1e6, .only = only});
+  visit("top-p", config.top_p,
+        {.help = "draw from the fewest likeliest pieces whose probabilities sum to at least this",
+         .min = 0.0001,
+         .max = 1,
+         .only = only});
+  visit("min-p", config.min_p,
+        {.help = "draw from pieces with at least this share of the highest probability",
+         .min = 0,
+         .max = 1,
+         .only = only});
+}
+
 struct SearchConfig {
   std::int64_t beam = 1;
   std::int64_t nbest = 1;
@@ -101,18 +118,7 @@ struct SearchConfig {
            .min = 0.01,
            .max = 100,
            .only = kSampling});
-    visit("top-k", self.top_k,
-          {.help = "draw from this many likeliest pieces; 0: all", .min = 0, .max = 1e6, .only = kSampling});
-    visit("top-p", self.top_p,
-          {.help = "draw from the fewest likeliest pieces whose probabilities sum to at least this",
-           .min = 0.0001,
-           .max = 1,
-           .only = kSampling});
-    visit("min-p", self.min_p,
-          {.help = "draw from pieces with at least this share of the highest probability",
-           .min = 0,
-           .max = 1,
-           .only = kSampling});
+    visit_truncations(self, visit, kSampling);
     visit(
         "epsilon", self.epsilon,
         {.help =
