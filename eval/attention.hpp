@@ -9,7 +9,6 @@
 
 #include <torch/types.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numbers>
+#include <optional>
 
 #include "core/error.hpp"
 #include "eval/metrics/text.hpp"
