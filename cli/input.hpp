@@ -54,7 +54,7 @@ inline WorkSize work_on_lines(const std::vector<std::string>& inputs, const Line
   return size;
 }
 
-// The lines of an input. If each is answered before the next is read, its answer is also seen before that.
+// The lines of an input. Where each is answered before the next is read, its answer is flushed before that, too.
 class InputLines {
  public:
   InputLines(const std::string& input, const LineOptions& options)
