@@ -31,14 +31,13 @@ EmbeddingConfig table_of(const BertConfig& config, std::int64_t rows, bool sinus
 BertEmbeddingsImpl::BertEmbeddingsImpl(const BertConfig& config)
     : dropout_(config.block.dropout),
       word_embeddings_(register_module("word_embeddings", Embedding(table_of(config, config.vocabulary)))),
-      positions_(make_positions(*this, config.block.positions, "position_embeddings",
-                                table_of(config, config.max_length, config.sinusoids),
-                                config.block.deviation * std::numbers::sqrt2)),
+      positions_(*this, config.block.positions, "position_embeddings",
+                 table_of(config, config.max_length, config.sinusoids), config.block.deviation * std::numbers::sqrt2),
       token_type_embeddings_(register_module("token_type_embeddings", Embedding(table_of(config, kBertSegments)))),
       norm_(register_module("LayerNorm", LayerNorm(LayerNormConfig{config.embedding_width, config.block.norm_eps}))) {}
 
 Tensor BertEmbeddingsImpl::forward(const SegmentedSequences& input, Pass& pass) const {
-  const Tensor positions_TE = positions_ ? positions_->rows(0, input.tokens.layout.max_length) : Tensor();
+  const Tensor positions_TE = positions_.rows(0, input.tokens.layout.max_length);
   const Tensor words_ME = word_embeddings_->forward(input.tokens, 1, positions_TE, ops::Dropout{});
   const Tensor segments_ME = token_type_embeddings_->forward({input.segments_M, {}}, 1, {}, ops::Dropout{});
   const Tensor normed_ME = norm_->forward(segments_ME, words_ME, ops::Dropout{}).norm;

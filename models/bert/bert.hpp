@@ -64,7 +64,7 @@ class BertEmbeddingsImpl : public torch::nn::Module {
  private:
   double dropout_;
   Embedding word_embeddings_;
-  std::shared_ptr<const AddedPositions> positions_;
+  AddedPositions positions_;
   Embedding token_type_embeddings_;
   LayerNorm norm_;
 };

@@ -33,9 +33,8 @@ EmbeddingConfig table(const CausalTransformerConfig& config, std::int64_t rows, 
 CausalTransformerImpl::CausalTransformerImpl(const CausalTransformerConfig& config)
     : config_(config),
       embedding_(register_module("embedding", Embedding(table(config, config.vocabulary)))),
-      positions_(make_positions(*this, config.block.positions, "position_embedding",
-                                table(config, config.max_length, config.sinusoids),
-                                config.block.deviation * std::numbers::sqrt2)),
+      positions_(*this, config.block.positions, "position_embedding",
+                 table(config, config.max_length, config.sinusoids), config.block.deviation * std::numbers::sqrt2),
       decoder_(register_module("decoder", Stack(config.layers, config.share_layers ? 1 : config.layers, config.block,
                                                 StackKind::language))) {}
 
@@ -46,8 +45,8 @@ std::optional<std::int64_t> CausalTransformerImpl::longest() const {
 }
 
 Tensor CausalTransformerImpl::embed(const Sequences& tokens, std::int64_t first, Pass& pass) const {
-  const Tensor positions_TH = positions_ ? positions_->rows(first, tokens.layout.max_length) : Tensor();
-  return embedding_->forward(tokens, 1, positions_TH, pass.dropout(config_.block.dropout));
+  return embedding_->forward(tokens, 1, positions_.rows(first, tokens.layout.max_length),
+                             pass.dropout(config_.block.dropout));
 }
 
 std::vector<Tensor> CausalTransformerImpl::beginning(std::int64_t rows) const {

@@ -61,7 +61,7 @@ class CausalTransformerImpl final : public LanguageModelImpl {
 
   CausalTransformerConfig config_;
   Embedding embedding_;
-  std::shared_ptr<const AddedPositions> positions_;
+  AddedPositions positions_;
   Stack decoder_;
 };
 TORCH_MODULE(CausalTransformer);

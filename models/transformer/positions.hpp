@@ -7,7 +7,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
 
 #include "models/attention/parts.hpp"
@@ -18,27 +18,20 @@ namespace attend {
 
 class AddedPositions {
  public:
-  virtual ~AddedPositions() = default;
-  // The vectors of `length` positions from `first`, [length, H], fp32.
-  virtual torch::Tensor rows(std::int64_t first, std::int64_t length) const = 0;
-};
+  // Those of `kind`, if it is added, as wide as `table`. A learnt table is the module `name` of the model; sinusoids are
+  // its buffer "positions", multiplied by `scale`.
+  AddedPositions(torch::nn::Module& model, PositionKind kind, const std::string& name, const EmbeddingConfig& table,
+                 double scale = 1) {
+    const PositionRecipe recipe = recipe_of(kind);
+    if (recipe.adds_sinusoids) sinusoids_.emplace(model, "positions", table.width, scale);
+    if (recipe.adds_table) table_ = model.register_module(name, Embedding(table));
+  }
 
-class SinusoidPositions final : public AddedPositions {
- public:
-  SinusoidPositions(torch::nn::Module& model, std::int64_t width, double scale)
-      : table_(model, "positions", width, scale) {}
-  torch::Tensor rows(std::int64_t first, std::int64_t length) const override { return table_.rows(first, length); }
-
- private:
-  SinusoidTable table_;
-};
-
-// Positions after the last row of the table have the last row.
-class LearnedPositions final : public AddedPositions {
- public:
-  LearnedPositions(torch::nn::Module& model, const std::string& name, const EmbeddingConfig& config)
-      : table_(model.register_module(name, Embedding(config))) {}
-  torch::Tensor rows(std::int64_t first, std::int64_t length) const override {
+  // The vectors of `length` positions from `first`, [length, H], fp32; undefined if none are added. Positions after the
+  // last row of a table have the last row.
+  torch::Tensor rows(std::int64_t first, std::int64_t length) const {
+    if (sinusoids_) return sinusoids_->rows(first, length);
+    if (!table_) return {};
     const torch::Tensor& table_TH = table_->weight.master();
     const std::int64_t last = table_TH.size(0) - 1;
     if (first + length <= last + 1) return table_TH.narrow(0, first, length);
@@ -47,18 +40,8 @@ class LearnedPositions final : public AddedPositions {
   }
 
  private:
-  Embedding table_;
+  std::optional<SinusoidTable> sinusoids_;
+  Embedding table_ = nullptr;
 };
-
-// The positions that a model adds to its embeddings, whose width is that of `table`; null if it adds none. A learnt
-// table is the module `name` of the model, sinusoids are its buffer "positions", multiplied by `scale`.
-inline std::shared_ptr<const AddedPositions> make_positions(torch::nn::Module& model, PositionKind kind,
-                                                            const std::string& name, const EmbeddingConfig& table,
-                                                            double scale = 1) {
-  const PositionRecipe recipe = recipe_of(kind);
-  if (recipe.adds_sinusoids) return std::make_shared<SinusoidPositions>(model, table.width, scale);
-  if (recipe.adds_table) return std::make_shared<LearnedPositions>(model, name, table);
-  return nullptr;
-}
 
 }  // namespace attend

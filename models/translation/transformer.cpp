@@ -31,17 +31,10 @@ Embedding table(std::int64_t vocabulary, std::int64_t width, const BlockConfig& 
   return Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = width, .deviation = block.deviation});
 }
 
-// The rows of the positions of tokens from position `first` on; undefined if there are no positions.
-Tensor rows_of(const AddedPositions* positions, std::int64_t first, const Sequences& tokens) {
-  return positions != nullptr ? positions->rows(first, tokens.layout.max_length) : Tensor();
-}
-
 // Learnt positions begin with N(0, H^-0.5) as fairseq's, small beside the embeddings, which are scaled by sqrt(H).
-std::shared_ptr<const AddedPositions> positions_of(torch::nn::Module& model, const char* name,
-                                                   const BlockConfig& block) {
-  return make_positions(
-      model, block.positions, name,
-      EmbeddingConfig{.vocabulary = block.longest, .width = block.width, .deviation = block.deviation});
+AddedPositions positions_of(torch::nn::Module& model, const char* name, const BlockConfig& block) {
+  return {model, block.positions, name,
+          EmbeddingConfig{.vocabulary = block.longest, .width = block.width, .deviation = block.deviation}};
 }
 
 }  // namespace
@@ -72,13 +65,13 @@ TransformerImpl::TransformerImpl(const TransformerConfig& config)
 Tensor TransformerImpl::embed(const Sequences& tokens, std::int64_t first, Pass& pass) const {
   const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
   return tgt_embedding_->forward(tokens, std::sqrt(static_cast<double>(config_.decoder_block.width)),
-                                 rows_of(tgt_positions_.get(), first, tokens),
+                                 tgt_positions_.rows(first, tokens.layout.max_length),
                                  pass.dropout(config_.decoder_block.dropout), words);
 }
 
 std::shared_ptr<const Memory> TransformerImpl::encode(const Sequences& src, Pass& pass) const {
   const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
-  const Tensor x_MH = src_embedding_.forward(src, rows_of(src_positions_.get(), 0, src),
+  const Tensor x_MH = src_embedding_.forward(src, src_positions_.rows(0, src.layout.max_length),
                                              pass.dropout(config_.decoder_block.dropout), words);
   if (pass.observer() != nullptr) pass.observer()->on_source(x_MH);
   auto memory = std::make_shared<TransformerMemory>();

@@ -64,8 +64,8 @@ class TransformerImpl : public Seq2SeqImpl {
   torch::Tensor output_bias_;      // [V], undefined if there is none
   Stack encoder_;
   Stack decoder_;
-  std::shared_ptr<const AddedPositions> src_positions_;
-  std::shared_ptr<const AddedPositions> tgt_positions_;  // sinusoids are those of the source
+  AddedPositions src_positions_;
+  AddedPositions tgt_positions_;  // sinusoids are those of the source
 };
 TORCH_MODULE(Transformer);
 

@@ -180,7 +180,7 @@ TEST(Relative, TakesChosenQueriesAndTheNewest) {
 
 TEST(LearnedPositions, TheLastRowStandsForAllThatFollow) {
   torch::nn::Module model;
-  const LearnedPositions positions(model, "table", {.vocabulary = 4, .width = 3});
+  const AddedPositions positions(model, PositionKind::learned, "table", {.vocabulary = 4, .width = 3});
   initialise(model, 1);
   const Tensor table = model.named_parameters()["table.weight"];
   EXPECT_TRUE(torch::equal(positions.rows(1, 3), table.narrow(0, 1, 3)));
