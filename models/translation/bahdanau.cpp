@@ -16,18 +16,9 @@ Tensor maxout(const Tensor& x_RU) { return x_RU.unflatten(1, {-1, 2}).amax(2); }
 }  // namespace
 
 BahdanauImpl::BahdanauImpl(const RecurrentConfig& config, Attention attention)
-    : RecurrentSeq2SeqImpl(config, config.encoder_width), attention_(std::move(attention)) {
-  attention_.register_in(*this);
-  decoder_ = register_module("decoder", Recurrence(RecurrenceConfig{.cell = config.cell,
-                                                                    .input = config.width + config.memory_width(),
-                                                                    .hidden = config.width,
-                                                                    .layers = config.decoder_layers}));
+    : RecurrentSeq2SeqImpl(config, config.encoder_width, config.width + config.memory_width(), std::move(attention)) {
   readout_ = register_module(
       "readout", Linear(LinearConfig{.in = 2 * config.width + config.memory_width(), .out = 2 * config.width}));
-}
-
-void BahdanauImpl::prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const {
-  memory.keys = keys_of(attention_, read, memory.layout);
 }
 
 Tensor BahdanauImpl::bridged(const std::vector<CellState>& last, std::size_t layer, std::size_t part) const {
@@ -43,16 +34,16 @@ Tensor BahdanauImpl::read_out(const Tensor& query_RH, const Tensor& embedded_RE,
 Tensor BahdanauImpl::advance(const Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,
                              Pass& pass) const {
   const Tensor query_RH = state.layers.back().hidden();
-  const Tensor context_RW = attention_.context(query_RH, state.attention, pass);
+  const Tensor context_RW = attention_->context(query_RH, state.attention, pass);
   Tensor x = at::cat({embedded_RE, dropout(kContext, context_RW)}, 1);
-  x = step_cells(*decoder_, x, state, dropout, kLayer);
+  x = step_cells(x, state, dropout, kLayer);
   return dropout(kReadout, read_out(query_RH, embedded_RE, context_RW));
 }
 
 // The read-out is not part of the recurrence and follows the fused op.
 Tensor BahdanauImpl::fused(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                            std::span<const DropoutPlace> places) const {
-  const auto [attention, unsupported] = attention_.fused_sequence();
+  const auto [attention, unsupported] = attention_->fused_sequence();
   if (!unsupported.empty()) return {};
   const std::vector<ops::CellWeights> cells = decoder_->cell_weights();
   ops::BahdanauDecoder decoder{

@@ -12,9 +12,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "models/translation/recurrent_seq2seq.hpp"
@@ -25,14 +23,10 @@ class BahdanauImpl : public RecurrentSeq2SeqImpl {
  public:
   BahdanauImpl(const RecurrentConfig& config, Attention attention);
 
-  std::string unfused_option() const override { return attention_.fused_sequence().unsupported; }
-  std::optional<std::int64_t> longest_source() const override { return attention_.longest_source(); }
-
  private:
   // The places of dropout: on c_i, on t_i, and between layers l and l + 1.
   static constexpr std::size_t kContext = 0, kReadout = 1, kLayer = 2;
 
-  void prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const override;
   torch::Tensor bridged(const std::vector<CellState>& last, std::size_t layer, std::size_t part) const override;
   // Computes t_i for R rows.
   torch::Tensor read_out(const torch::Tensor& query_RH, const torch::Tensor& embedded_RE,
@@ -43,8 +37,6 @@ class BahdanauImpl : public RecurrentSeq2SeqImpl {
   torch::Tensor fused(const torch::Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                       std::span<const DropoutPlace> places) const override;
 
-  Attention attention_;
-  Recurrence decoder_ = nullptr;
   Linear readout_ = nullptr;  // [U_o V_o C_o] and b
 };
 

@@ -9,16 +9,22 @@ namespace attend {
 
 using torch::Tensor;
 
-FixedImpl::FixedImpl(const RecurrentConfig& config, ContextUse use, StateKind from)
-    : RecurrentSeq2SeqImpl(config, config.memory_width()), use_(use), from_(from) {
-  const std::int64_t context = use == ContextUse::every ? config.memory_width() : 0;
-  decoder_ = register_module("decoder", Recurrence(RecurrenceConfig{.cell = config.cell,
-                                                                    .input = config.width + context,
-                                                                    .hidden = config.width,
-                                                                    .layers = config.decoder_layers}));
-  combine_ = register_module("combine",
-                             Linear(LinearConfig{.in = context + config.width, .out = config.width, .bias = false}));
+namespace {
+
+// The columns of [e_t; c] and [c; h_t], or of e_t and h_t.
+std::int64_t columns_with_context(const RecurrentConfig& config, ContextUse use) {
+  return config.width + (use == ContextUse::every ? config.memory_width() : 0);
 }
+
+}  // namespace
+
+FixedImpl::FixedImpl(const RecurrentConfig& config, ContextUse use, StateKind from)
+    : RecurrentSeq2SeqImpl(config, config.memory_width(), columns_with_context(config, use)),
+      use_(use),
+      from_(from),
+      combine_(register_module(
+          "combine",
+          Linear(LinearConfig{.in = columns_with_context(config, use), .out = config.width, .bias = false}))) {}
 
 void FixedImpl::prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const {
   if (use_ == ContextUse::every) memory.context_BW = bridged(read.last, 0, 0).to(read.output_MC.scalar_type());
@@ -32,7 +38,7 @@ Tensor FixedImpl::advance(const Tensor& embedded_RE, RecurrentState& state, cons
                           Pass& /*pass*/) const {
   const bool every = use_ == ContextUse::every;
   Tensor x = every ? at::cat({embedded_RE, state.context_RW}, 1) : embedded_RE;
-  x = step_cells(*decoder_, x, state, dropout, kLayer);
+  x = step_cells(x, state, dropout, kLayer);
   if (every) x = at::cat({state.context_RW, x}, 1);
   return combine_->forward(dropout(kCombine, x), ops::Activation::tanh);
 }

@@ -36,8 +36,7 @@ class FixedImpl : public RecurrentSeq2SeqImpl {
 
   ContextUse use_;
   StateKind from_;
-  Recurrence decoder_ = nullptr;
-  Linear combine_ = nullptr;  // W_c
+  Linear combine_;  // W_c
 };
 
 }  // namespace attend

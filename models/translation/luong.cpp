@@ -9,35 +9,25 @@ namespace attend {
 using torch::Tensor;
 
 LuongImpl::LuongImpl(const RecurrentConfig& config, Attention attention, bool input_feeding)
-    : RecurrentSeq2SeqImpl(config, config.memory_width()),
-      attention_(std::move(attention)),
+    : RecurrentSeq2SeqImpl(config, config.memory_width(), (input_feeding ? 2 : 1) * config.width, std::move(attention)),
       input_feeding_(input_feeding) {
-  attention_.register_in(*this);
-  decoder_ = register_module("decoder", Recurrence(RecurrenceConfig{.cell = config.cell,
-                                                                    .input = (input_feeding ? 2 : 1) * config.width,
-                                                                    .hidden = config.width,
-                                                                    .layers = config.decoder_layers}));
   combine_ = register_module(
       "combine", Linear(LinearConfig{.in = config.memory_width() + config.width, .out = config.width, .bias = false}));
-}
-
-void LuongImpl::prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const {
-  memory.keys = keys_of(attention_, read, memory.layout);
 }
 
 // The mechanism: cells, attention, attentional vector.
 Tensor LuongImpl::advance(const Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,
                           Pass& pass) const {
   Tensor x = input_feeding_ ? at::cat({embedded_RE, dropout(kFeed, state.output_RH)}, 1) : embedded_RE;
-  x = step_cells(*decoder_, x, state, dropout, kLayer);
-  const Tensor context_RW = attention_.context(x, state.attention, pass);
+  x = step_cells(x, state, dropout, kLayer);
+  const Tensor context_RW = attention_->context(x, state.attention, pass);
   state.output_RH = combine_->forward(dropout(kCombine, at::cat({context_RW, x}, 1)), ops::Activation::tanh);
   return state.output_RH;
 }
 
 Tensor LuongImpl::fused(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                         std::span<const DropoutPlace> places) const {
-  const auto [attention, unsupported] = attention_.fused_sequence();
+  const auto [attention, unsupported] = attention_->fused_sequence();
   if (!unsupported.empty()) return {};
   const std::vector<ops::CellWeights> cells = decoder_->cell_weights();
   ops::LuongDecoder decoder{.layers = cells,

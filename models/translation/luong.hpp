@@ -11,9 +11,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "models/translation/recurrent_seq2seq.hpp"
@@ -24,14 +22,10 @@ class LuongImpl : public RecurrentSeq2SeqImpl {
  public:
   LuongImpl(const RecurrentConfig& config, Attention attention, bool input_feeding);
 
-  std::string unfused_option() const override { return attention_.fused_sequence().unsupported; }
-  std::optional<std::int64_t> longest_source() const override { return attention_.longest_source(); }
-
  private:
   // The places of dropout: on h~_{t-1}, on [c_t; h_t], and between layers l and l + 1.
   static constexpr std::size_t kFeed = 0, kCombine = 1, kLayer = 2;
 
-  void prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const override;
   torch::Tensor advance(const torch::Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,
                         Pass& pass) const override;
   std::vector<std::int64_t> dropout_widths() const override {
@@ -40,9 +34,7 @@ class LuongImpl : public RecurrentSeq2SeqImpl {
   torch::Tensor fused(const torch::Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                       std::span<const DropoutPlace> places) const override;
 
-  Attention attention_;
   bool input_feeding_;
-  Recurrence decoder_ = nullptr;
   Linear combine_ = nullptr;  // W_c
 };
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
@@ -84,8 +85,11 @@ AttentionArithmetic of_sentences(const std::vector<AttentionArithmetic>& steps, 
 
 }  // namespace
 
-RecurrentSeq2SeqImpl::RecurrentSeq2SeqImpl(const RecurrentConfig& config, std::int64_t bridge_width)
-    : config_(config), embedding_scale_(std::sqrt(static_cast<double>(config.width))) {
+RecurrentSeq2SeqImpl::RecurrentSeq2SeqImpl(const RecurrentConfig& config, std::int64_t bridge_width,
+                                           std::int64_t decoder_input, std::optional<Attention> attention)
+    : config_(config),
+      attention_(std::move(attention)),
+      embedding_scale_(std::sqrt(static_cast<double>(config.width))) {
   ensure(!config.tie_embeddings || config.src_vocabulary == config.tgt_vocabulary,
          "tied tables have the same vocabulary");
   const auto table = [&](const std::string& name, std::int64_t vocabulary, std::int64_t width) {
@@ -109,13 +113,26 @@ RecurrentSeq2SeqImpl::RecurrentSeq2SeqImpl(const RecurrentConfig& config, std::i
                                        Linear(LinearConfig{.in = bridge_width, .out = config.width})));
     }
   }
+  if (attention_) attention_->register_in(*this);
+  decoder_ = register_module(
+      "decoder",
+      Recurrence(RecurrenceConfig{
+          .cell = config.cell, .input = decoder_input, .hidden = config.width, .layers = config.decoder_layers}));
 }
 
-Tensor RecurrentSeq2SeqImpl::step_cells(const RecurrenceImpl& cells, Tensor x, RecurrentState& state,
-                                        const StepDropout& dropout, std::size_t between) {
+std::optional<std::int64_t> RecurrentSeq2SeqImpl::longest_source() const {
+  return attention_ ? attention_->longest_source() : std::nullopt;
+}
+
+std::string RecurrentSeq2SeqImpl::unfused_option() const {
+  return attention_ ? attention_->fused_sequence().unsupported : std::string();
+}
+
+Tensor RecurrentSeq2SeqImpl::step_cells(Tensor x, RecurrentState& state, const StepDropout& dropout,
+                                        std::size_t between) const {
   for (std::size_t l = 0; l < state.layers.size(); ++l) {
     if (l > 0) x = dropout(between + l - 1, x);
-    state.layers[l] = cells.cells()[l].step(x, state.layers[l]);
+    state.layers[l] = decoder_->cells()[l].step(x, state.layers[l]);
     x = state.layers[l].hidden();
   }
   return x;
@@ -129,12 +146,13 @@ std::vector<DropoutPlace> RecurrentSeq2SeqImpl::dropout_places(Pass& pass) const
   return places;
 }
 
-Keys RecurrentSeq2SeqImpl::keys_of(const Attention& attention, const RecurrenceOutput& read,
-                                   const Layout& layout) const {
+void RecurrentSeq2SeqImpl::prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const {
   const auto of = [&](StateKind kind) {
     return kind == StateKind::hidden ? read.output_MC : read.memory_MC.to(read.output_MC.scalar_type());
   };
-  return {.keys_SA = attention.score().prepare(of(config_.keys)), .values_SW = of(config_.values), .layout = layout};
+  memory.keys = {.keys_SA = attention_->score().prepare(of(config_.keys)),
+                 .values_SW = of(config_.values),
+                 .layout = memory.layout};
 }
 
 Tensor RecurrentSeq2SeqImpl::bridged(const std::vector<CellState>& last, std::size_t layer, std::size_t part) const {

@@ -1,7 +1,7 @@
 // The common part of recurrent encoder-decoders: embeddings, an encoder that runs once, a bridge from its final states
 // to the decoder's start states, and a decoder that is written once, as one step (`advance`). Decoding calls it token
 // by token; training unrolls it over rows sorted by length, so that finished sentences drop out and there is no padding
-// on the target side. A family defines the order of attention and recurrence in a step (luong.hpp).
+// on the target side. A family defines the order of attention, if it has any, and recurrence in a step (luong.hpp).
 //
 //   encoder   h_s = stack of recurrent layers over the source
 //   bridge    decoder layer l starts from the final state of encoder layer l, or of the top one if the decoder is
@@ -16,7 +16,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "models/attention/recurrent_attention.hpp"
@@ -107,14 +109,17 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   torch::Tensor forward(const Batch& batch, Pass& pass) const override;
   const ops::Weight& source_table() const override { return src_embedding_.pieces(); }
   const ops::Weight& output_table() const override { return tgt_embedding_->weight; }
+  std::optional<std::int64_t> longest_source() const override;
+  std::string unfused_option() const override;
 
  protected:
-  // Registers embeddings, encoder and a bridge from states of the given width; the family then registers its own
-  // modules.
-  RecurrentSeq2SeqImpl(const RecurrentConfig& config, std::int64_t bridge_width);
+  // Registers embeddings, encoder, a bridge from states of the given width, attention and the decoder's layers, the
+  // first of which reads vectors of `decoder_input` columns; the family then registers its own modules.
+  RecurrentSeq2SeqImpl(const RecurrentConfig& config, std::int64_t bridge_width, std::int64_t decoder_input,
+                       std::optional<Attention> attention = {});
 
-  // Adds the decoder's inputs to the memory: keys and values, or a context.
-  virtual void prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const = 0;
+  // Adds the decoder's inputs to the memory: by default keys and values.
+  virtual void prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const;
 
   // The bridge's input for a part of a decoder layer's start state: the same part of the encoder layer's final state.
   virtual torch::Tensor bridged(const std::vector<CellState>& last, std::size_t layer, std::size_t part) const;
@@ -133,13 +138,12 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
 
   // One step of the decoder's cells from x [R, input]; returns the state of the top cell, [R, H]. `between`: the first
   // dropout place between layers.
-  static torch::Tensor step_cells(const RecurrenceImpl& cells, torch::Tensor x, RecurrentState& state,
-                                  const StepDropout& dropout, std::size_t between);
-
-  // The keys and values made from the encoder's output.
-  Keys keys_of(const Attention& attention, const RecurrenceOutput& read, const Layout& layout) const;
+  torch::Tensor step_cells(torch::Tensor x, RecurrentState& state, const StepDropout& dropout,
+                           std::size_t between) const;
 
   RecurrentConfig config_;
+  std::optional<Attention> attention_;
+  Recurrence decoder_ = nullptr;
 
  private:
   std::shared_ptr<RecurrentMemory> read(const Sequences& src, Pass& pass) const;
