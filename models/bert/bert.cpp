@@ -34,31 +34,26 @@ BertEmbeddingsImpl::BertEmbeddingsImpl(const BertConfig& config)
       positions_(*this, config.block.positions, "position_embeddings",
                  table_of(config, config.max_length, config.sinusoids), config.block.deviation * std::numbers::sqrt2),
       token_type_embeddings_(register_module("token_type_embeddings", Embedding(table_of(config, kBertSegments)))),
-      norm_(register_module("LayerNorm", LayerNorm(LayerNormConfig{config.embedding_width, config.block.norm_eps}))) {}
+      norm_(register_module("LayerNorm", LayerNorm(LayerNormConfig{config.embedding_width, config.block.norm_eps}))) {
+  ensure(config.embedding_width <= config.block.width, "embeddings are not wider than the blocks");
+  if (config.embedding_width == config.block.width) return;
+  projection_ = register_module("projection", Linear(linear(config, config.embedding_width, config.block.width)));
+}
 
 Tensor BertEmbeddingsImpl::forward(const SegmentedSequences& input, Pass& pass) const {
   const Tensor positions_TE = positions_.rows(0, input.tokens.layout.max_length);
   const Tensor words_ME = word_embeddings_->forward(input.tokens, 1, positions_TE, ops::Dropout{});
   const Tensor segments_ME = token_type_embeddings_->forward({input.segments_M, {}}, 1, {}, ops::Dropout{});
   const Tensor normed_ME = norm_->forward(segments_ME, words_ME, ops::Dropout{}).norm;
-  return ops::dropout(normed_ME, pass.dropout(dropout_));
+  const Tensor dropped_ME = ops::dropout(normed_ME, pass.dropout(dropout_));
+  return projection_ ? projection_->forward(dropped_ME) : dropped_ME;
 }
 
-FactorisedEmbeddingsImpl::FactorisedEmbeddingsImpl(const BertConfig& config)
-    : BertEmbeddingsImpl(config),
-      projection_(register_module("projection", Linear(linear(config, config.embedding_width, config.block.width)))) {}
-
-Tensor FactorisedEmbeddingsImpl::forward(const SegmentedSequences& input, Pass& pass) const {
-  return projection_->forward(BertEmbeddingsImpl::forward(input, pass));
-}
-
-BertImpl::BertImpl(const BertConfig& config) : config_(config) {
-  ensure(config.embedding_width <= config.block.width, "embeddings are not wider than the blocks");
-  embeddings_ = config.embedding_width == config.block.width ? std::make_shared<BertEmbeddingsImpl>(config)
-                                                             : std::make_shared<FactorisedEmbeddingsImpl>(config);
-  register_module("embeddings", embeddings_);
-  encoder_ = register_module(
-      "encoder", Stack(config.layers, config.share_layers ? 1 : config.layers, config.block, StackKind::encoder));
+BertImpl::BertImpl(const BertConfig& config)
+    : config_(config),
+      embeddings_(register_module("embeddings", BertEmbeddings(config))),
+      encoder_(register_module(
+          "encoder", Stack(config.layers, config.share_layers ? 1 : config.layers, config.block, StackKind::encoder))) {
 }
 
 Tensor BertImpl::forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& selected) const {

@@ -1,7 +1,7 @@
 // BERT (Devlin et al. 2018, arXiv 1810.04805): the sum of token, segment and position embeddings, normalised, then a
-// stack of encoder blocks; and the pretraining heads. The factorised embeddings and shared layers of ALBERT (Lan et al.
-// 2019, arXiv 1909.11942) are separate classes. Tokens may be predicted in a permuted order instead of masked (XLNet,
-// Yang et al. 2019, 1906.08237; models/attention/two_streams.hpp), which changes no parameter.
+// stack of encoder blocks; and the pretraining heads. Embeddings may be factorised and layers shared (ALBERT, Lan et
+// al. 2019, arXiv 1909.11942). Tokens may be predicted in a permuted order instead of masked (XLNet, Yang et al. 2019,
+// 1906.08237; models/attention/two_streams.hpp), which changes no parameter.
 //
 // The embeddings and the head of masked tokens have layer norm, whatever the norms of the blocks.
 //
@@ -52,11 +52,12 @@ struct BertConfig {
                        .activation_dropout = 0};
 };
 
-// norm(token + segment + position), then dropout: [M, E]. Positions may be encoded in self-attention instead.
+// norm(token + segment + position), then dropout, and narrow embeddings are projected to the width of the blocks (arXiv
+// 1909.11942, section 3.1): [M, H]. Positions may be encoded in self-attention instead.
 class BertEmbeddingsImpl : public torch::nn::Module {
  public:
   explicit BertEmbeddingsImpl(const BertConfig& config);
-  virtual torch::Tensor forward(const SegmentedSequences& input, Pass& pass) const;
+  torch::Tensor forward(const SegmentedSequences& input, Pass& pass) const;
 
   // The output table for masked tokens, [V, E].
   const ops::Weight& table() const { return word_embeddings_->weight; }
@@ -67,18 +68,9 @@ class BertEmbeddingsImpl : public torch::nn::Module {
   AddedPositions positions_;
   Embedding token_type_embeddings_;
   LayerNorm norm_;
+  Linear projection_ = nullptr;  // of narrow embeddings
 };
 TORCH_MODULE(BertEmbeddings);
-
-// Narrow embeddings, projected to the width of the blocks (arXiv 1909.11942, section 3.1).
-class FactorisedEmbeddingsImpl : public BertEmbeddingsImpl {
- public:
-  explicit FactorisedEmbeddingsImpl(const BertConfig& config);
-  torch::Tensor forward(const SegmentedSequences& input, Pass& pass) const override;
-
- private:
-  Linear projection_;
-};
 
 // The encoder, independent of any task.
 class BertImpl : public torch::nn::Module {
@@ -100,8 +92,8 @@ class BertImpl : public torch::nn::Module {
 
  private:
   BertConfig config_;
-  std::shared_ptr<BertEmbeddingsImpl> embeddings_;
-  Stack encoder_{nullptr};
+  BertEmbeddings embeddings_;
+  Stack encoder_;
 };
 TORCH_MODULE(Bert);
 
