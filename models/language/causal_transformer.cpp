@@ -24,14 +24,15 @@ struct CausalState final : DecoderState {
   }
 };
 
-EmbeddingConfig table(const CausalTransformerConfig& config, std::int64_t rows, bool sinusoids = false) {
+EmbeddingConfig table(const BertConfig& config, std::int64_t rows, bool sinusoids = false) {
   return {.vocabulary = rows, .width = config.block.width, .deviation = config.block.deviation, .sinusoids = sinusoids};
 }
 
 }  // namespace
 
-CausalTransformerImpl::CausalTransformerImpl(const CausalTransformerConfig& config)
+CausalTransformerImpl::CausalTransformerImpl(const BertConfig& config, std::int64_t memory)
     : config_(config),
+      memory_(memory),
       embedding_(register_module("embedding", Embedding(table(config, config.vocabulary)))),
       positions_(*this, config.block.positions, "position_embedding",
                  table(config, config.max_length, config.sinusoids), config.block.deviation * std::numbers::sqrt2),
@@ -51,10 +52,10 @@ Tensor CausalTransformerImpl::embed(const Sequences& tokens, std::int64_t first,
 
 std::vector<Tensor> CausalTransformerImpl::beginning(std::int64_t rows) const {
   std::vector<Tensor> parts;
-  if (config_.memory == 0) return parts;
+  if (memory_ == 0) return parts;
   const at::TensorOptions options = embedding_->weight.working().options().requires_grad(false);
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
-    parts.push_back(at::zeros({rows, config_.memory, config_.block.width}, options));
+    parts.push_back(at::zeros({rows, memory_, config_.block.width}, options));
   }
   parts.push_back(at::zeros({rows}, options.dtype(at::kFloat)));
   return parts;
@@ -65,7 +66,7 @@ EarlierTokens CausalTransformerImpl::remembered(const std::vector<Tensor>& parts
   EarlierTokens earlier;
   const Tensor known_R = parts.back().to(at::kLong).cpu();
   for (std::int64_t r = 0; r < known_R.size(0); ++r) earlier.layout.append(known_R[r].item<std::int64_t>());
-  earlier.layout.max_length = config_.memory;  // rows of the blocks, known or not
+  earlier.layout.max_length = memory_;  // rows of the blocks, known or not
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
     earlier.hidden_MH.push_back(ops::unpad(parts[static_cast<std::size_t>(layer)], earlier.layout));
   }
@@ -75,11 +76,11 @@ EarlierTokens CausalTransformerImpl::remembered(const std::vector<Tensor>& parts
 std::vector<Tensor> CausalTransformerImpl::parts_of(const EarlierTokens& read) const {
   std::vector<std::int64_t> last;
   for (std::int64_t b = 0; b < read.layout.size(); ++b) {
-    const std::int64_t count = std::min(read.layout.length(b), config_.memory), end = read.layout.offsets[b + 1];
+    const std::int64_t count = std::min(read.layout.length(b), memory_), end = read.layout.offsets[b + 1];
     for (std::int64_t row = end - count; row < end; ++row) last.push_back(row);
   }
   Selection kept = select(last, read.layout, read.hidden_MH.front().device());
-  kept.layout.max_length = config_.memory;
+  kept.layout.max_length = memory_;
   std::vector<Tensor> parts;
   for (const Tensor& hidden_MH : read.hidden_MH) parts.push_back(ops::pad(kept.of(hidden_MH), kept.layout));
   parts.push_back(kept.layout.on(parts.front().device()).lengths_B.to(at::kFloat));
@@ -88,7 +89,7 @@ std::vector<Tensor> CausalTransformerImpl::parts_of(const EarlierTokens& read) c
 
 Tensor CausalTransformerImpl::forward(const Sequences& tokens, Pass& pass, Carried* carried) const {
   const Tensor x_MH = embed(tokens, 0, pass);
-  if (carried == nullptr || config_.memory == 0) return decoder_->forward(x_MH, {.layout = tokens.layout}, pass);
+  if (carried == nullptr || memory_ == 0) return decoder_->forward(x_MH, {.layout = tokens.layout}, pass);
   EarlierTokens earlier = remembered(carried->parts.empty() ? beginning(tokens.layout.size()) : carried->parts);
   const Tensor hidden_MH = decoder_->forward(x_MH, {.layout = tokens.layout, .earlier = &earlier}, pass);
   carried->parts = parts_of(earlier);

@@ -23,6 +23,7 @@
 #include <optional>
 #include <vector>
 
+#include "models/bert/bert.hpp"
 #include "models/language/language_model.hpp"
 #include "models/layers/layers.hpp"
 #include "models/transformer/block.hpp"
@@ -30,19 +31,10 @@
 
 namespace attend {
 
-struct CausalTransformerConfig {
-  std::int64_t vocabulary = 0;
-  std::int64_t max_length = 512;  // positions, where a table limits them
-  std::int64_t layers = 4;
-  bool share_layers = false;  // every layer is the same block
-  bool sinusoids = false;     // initialisation of the table of learned positions
-  std::int64_t memory = 0;    // N, positions before a segment; 0: none
-  BlockConfig block = {};
-};
-
 class CausalTransformerImpl final : public LanguageModelImpl {
  public:
-  explicit CausalTransformerImpl(const CausalTransformerConfig& config);
+  // `config`: of a stack whose embeddings are as wide as its blocks. `memory`: N; 0: none.
+  CausalTransformerImpl(const BertConfig& config, std::int64_t memory);
 
   torch::Tensor forward(const Sequences& tokens, Pass& pass, Carried* carried = nullptr) const override;
   std::unique_ptr<DecoderState> start(std::int64_t rows) const override;
@@ -59,7 +51,8 @@ class CausalTransformerImpl final : public LanguageModelImpl {
   EarlierTokens remembered(const std::vector<torch::Tensor>& parts) const;
   std::vector<torch::Tensor> parts_of(const EarlierTokens& read) const;
 
-  CausalTransformerConfig config_;
+  BertConfig config_;
+  std::int64_t memory_;
   Embedding embedding_;
   AddedPositions positions_;
   Stack decoder_;

@@ -35,17 +35,6 @@ void check_memory(const LanguageOptions& options) {
   }
 }
 
-LanguageModel make_transformer(const BertConfig& config, std::int64_t memory) {
-  return CausalTransformer(CausalTransformerConfig{.vocabulary = config.vocabulary,
-                                                   .max_length = config.max_length,
-                                                   .layers = config.layers,
-                                                   .share_layers = config.share_layers,
-                                                   .sinusoids = config.sinusoids,
-                                                   .memory = memory,
-                                                   .block = config.block})
-      .ptr();
-}
-
 }  // namespace
 
 void refuse_unread(const LanguageOptions& options, const OptionTexts& defaults, const OptionOrigins& origins) {
@@ -77,7 +66,7 @@ LanguageModel make_language_model(const LanguageOptions& options, std::int64_t v
   check_language_options(options);
   BertConfig stack = bert_config(options.stack, vocabulary, AttentionPlace::decoder);
   stack.block.norm_eps = kLanguageNormEps;
-  if (!options.is_recurrent()) return make_transformer(stack, options.memory);
+  if (!options.is_recurrent()) return CausalTransformer(stack, options.memory).ptr();
   return RecurrentLanguage(RecurrentLanguageConfig{.vocabulary = vocabulary,
                                                    .width = stack.block.width,
                                                    .layers = stack.layers,
