@@ -52,9 +52,8 @@ Tensor BertEmbeddingsImpl::forward(const SegmentedSequences& input, Pass& pass) 
 BertImpl::BertImpl(const BertConfig& config)
     : config_(config),
       embeddings_(register_module("embeddings", BertEmbeddings(config))),
-      encoder_(register_module(
-          "encoder", Stack(config.layers, config.share_layers ? 1 : config.layers, config.block, StackKind::encoder))) {
-}
+      encoder_(
+          register_module("encoder", Stack(config.layers, config.block, StackKind::encoder, config.share_layers))) {}
 
 Tensor BertImpl::forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& selected) const {
   const Layout& layout = input.tokens.layout;

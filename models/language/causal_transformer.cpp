@@ -36,8 +36,8 @@ CausalTransformerImpl::CausalTransformerImpl(const BertConfig& config, std::int6
       embedding_(register_module("embedding", Embedding(table(config, config.vocabulary)))),
       positions_(*this, config.block.positions, "position_embedding",
                  table(config, config.max_length, config.sinusoids), config.block.deviation * std::numbers::sqrt2),
-      decoder_(register_module("decoder", Stack(config.layers, config.share_layers ? 1 : config.layers, config.block,
-                                                StackKind::language))) {}
+      decoder_(
+          register_module("decoder", Stack(config.layers, config.block, StackKind::language, config.share_layers))) {}
 
 std::optional<std::int64_t> CausalTransformerImpl::longest() const {
   const bool has_table =

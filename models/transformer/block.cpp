@@ -131,10 +131,10 @@ Tensor TransformerBlockImpl::forward(Tensor x_MH, const BlockInput& input, Pass&
   return x_MH;
 }
 
-StackImpl::StackImpl(std::int64_t layers, std::int64_t distinct, const BlockConfig& config, StackKind kind)
+StackImpl::StackImpl(std::int64_t layers, const BlockConfig& config, StackKind kind, bool shares_block)
     : layers_(layers), layer_drop_(config.layer_drop), place_(place_of(kind)) {
   const auto list = register_module("layers", std::make_shared<torch::nn::Module>());
-  for (std::int64_t i = 0; i < distinct; ++i) {
+  for (std::int64_t i = 0; i < (shares_block ? 1 : layers); ++i) {
     blocks_.push_back(list->register_module(std::to_string(i), TransformerBlock(config, kind, i)));
   }
   if (config.norm == NormPlace::pre) {

@@ -138,14 +138,14 @@ class TransformerBlockImpl : public torch::nn::Module {
 };
 TORCH_MODULE(TransformerBlock);
 
-// The blocks of an encoder or decoder, and with pre-norm a last norm of the residual stream: one block a layer, or
-// `distinct` blocks used in turn; a single block in every layer is ALBERT's sharing (Lan et al. 2019, arXiv 1909.11942,
-// section 3.1). In training, each layer is skipped with probability `layer_drop` (LayerDrop, Fan et al. 2019,
-// 1909.11556): its input is its output, nothing is rescaled, and its parameters get no gradient. A pass draws the
-// layers for all sentences of its batch, so the batches of an update, and thus processes, skip different ones.
+// The blocks of an encoder or decoder, and with pre-norm a last norm of the residual stream: one block a layer, or the
+// same block in every layer (ALBERT, Lan et al. 2019, arXiv 1909.11942, section 3.1). In training, each layer is
+// skipped with probability `layer_drop` (LayerDrop, Fan et al. 2019, 1909.11556): its input is its output, nothing is
+// rescaled, and its parameters get no gradient. A pass draws the layers for all sentences of its batch, so the batches
+// of an update, and thus processes, skip different ones.
 class StackImpl : public torch::nn::Module {
  public:
-  StackImpl(std::int64_t layers, std::int64_t distinct, const BlockConfig& config, StackKind kind);
+  StackImpl(std::int64_t layers, const BlockConfig& config, StackKind kind, bool shares_block = false);
 
   // [M, H], or [K, H] for the tokens that are selected from the last layer.
   torch::Tensor forward(torch::Tensor x_MH, const StackInput& input, Pass& pass) const;

@@ -53,10 +53,8 @@ TransformerImpl::TransformerImpl(const TransformerConfig& config)
           config.factors, config.encoder_block.deviation),
       output_bias_(config.output_bias ? register_parameter("output_bias", torch::zeros({config.tgt_vocabulary}))
                                       : Tensor()),
-      encoder_(register_module(
-          "encoder", Stack(config.encoder_layers, config.encoder_layers, config.encoder_block, StackKind::encoder))),
-      decoder_(register_module(
-          "decoder", Stack(config.decoder_layers, config.decoder_layers, config.decoder_block, StackKind::decoder))),
+      encoder_(register_module("encoder", Stack(config.encoder_layers, config.encoder_block, StackKind::encoder))),
+      decoder_(register_module("decoder", Stack(config.decoder_layers, config.decoder_block, StackKind::decoder))),
       src_positions_(positions_of(*this, "src_position_embedding", config.encoder_block)),
       tgt_positions_(recipe_of(config.decoder_block.positions).adds_table
                          ? positions_of(*this, "tgt_position_embedding", config.decoder_block)

@@ -128,7 +128,7 @@ TEST(Permuted, ContentIsACausalModelInTheOrderOfPositionsAndAnEncoderIfAllIsKnow
   for (const PositionKind positions : {PositionKind::learned, PositionKind::rotary, PositionKind::alibi}) {
     SCOPED_TRACE(name_of(positions));
     const BlockConfig config{.width = 12, .heads = 3, .positions = positions, .feed_forward = 19, .deviation = 0.3};
-    Stack encoder(2, 2, config, StackKind::encoder), causal(2, 2, config, StackKind::language);
+    Stack encoder(2, config, StackKind::encoder), causal(2, config, StackKind::language);
     for (Stack stack : {encoder, causal}) {
       initialise(*stack, 7);
       stack->to(test_device());

@@ -115,7 +115,7 @@ BlockConfig block_that_drops(double rate) {
 
 // A stack of one layer of another stack.
 Stack single_layer(const Stack& of, std::int64_t layer) {
-  Stack single(1, 1, block_that_drops(0), StackKind::encoder);
+  Stack single(1, block_that_drops(0), StackKind::encoder);
   single->to(test_device());
   const auto theirs = of->named_parameters();
   for (const auto& parameter : single->named_parameters()) {
@@ -128,7 +128,7 @@ Stack single_layer(const Stack& of, std::int64_t layer) {
 TEST(LayerDrop, SkipsEachLayerAtItsRate) {
   const at::NoGradGuard no_grad;
   constexpr double kRate = 0.3;
-  Stack stack(2, 2, block_that_drops(kRate), StackKind::encoder);
+  Stack stack(2, block_that_drops(kRate), StackKind::encoder);
   initialise(*stack, 7);
   stack->to(test_device());
   const Layout layout = sequences_of(random_sentences(kSourceLengths, 1)).layout;
@@ -163,7 +163,7 @@ TEST(LayerDrop, SkipsEachLayerAtItsRate) {
 
 TEST(LayerDrop, SelectsTokensOfASkippedLastLayer) {
   const at::NoGradGuard no_grad;
-  Stack stack(2, 2, block_that_drops(0.5), StackKind::encoder);
+  Stack stack(2, block_that_drops(0.5), StackKind::encoder);
   initialise(*stack, 7);
   stack->to(test_device());
   const Layout layout = sequences_of(random_sentences(kSourceLengths, 1)).layout;

@@ -89,7 +89,7 @@ TEST(FeedForwardNetwork, GatedRunsWithPackedWeights) {
 
 TEST(FeedForwardNetwork, OfSizeZeroIsNoSubLayer) {
   for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
-    const Stack stack(2, 2, BlockConfig{.width = 12, .heads = 3, .feed_forward = 0, .norm = norm, .dropout = 0},
+    const Stack stack(2, BlockConfig{.width = 12, .heads = 3, .feed_forward = 0, .norm = norm, .dropout = 0},
                       StackKind::encoder);
     initialise(*stack, 1);
     for (const auto& parameter : stack->named_parameters()) {

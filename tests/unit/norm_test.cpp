@@ -133,7 +133,7 @@ TEST(Block, NormsAndSumsStandWhereTheOptionsSay) {
 TEST(Block, ALastNormStandsAfterPreNormAlone) {
   for (const NormPlace place : {NormPlace::post, NormPlace::pre, NormPlace::none}) {
     const BlockConfig config{.width = 12, .heads = 3, .feed_forward = 19, .norm = place, .norm_kind = NormKind::rms};
-    const Stack stack(2, 2, config, StackKind::encoder);
+    const Stack stack(2, config, StackKind::encoder);
     EXPECT_EQ(stack->named_parameters().contains("norm.weight"), place == NormPlace::pre) << name_of(place);
   }
 }
