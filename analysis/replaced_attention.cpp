@@ -8,8 +8,8 @@
 #include "core/progress.hpp"
 #include "eval/metrics/bleu.hpp"
 #include "eval/translate.hpp"
-#include "models/attention/head_gates.hpp"
 #include "models/attention/replaced_weights.hpp"
+#include "models/attention/silenced_heads.hpp"
 #include "train/translation/piece_links.hpp"
 
 namespace attend {
@@ -118,7 +118,7 @@ void add_bleu(Silencing& silencing, std::span<const HeadPlace> heads, const Run&
   PairedChanges changes(whole, heads.size());
   WorkProgress progress({.unit = "heads", .total = std::ssize(heads)});
   for (const HeadPlace& head : heads) {
-    const HeadGates silenced = HeadGates::silencing({&head, 1});
+    const SilencedHeads silenced({&head, 1});
     changes.add(edited.bleu(&silenced));
     progress.add();
   }

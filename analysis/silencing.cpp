@@ -18,7 +18,7 @@
 #include "eval/attention.hpp"
 #include "eval/forced_piece.hpp"
 #include "models/attention/cut_weights.hpp"
-#include "models/attention/head_gates.hpp"
+#include "models/attention/silenced_heads.hpp"
 
 namespace attend {
 namespace {
@@ -34,7 +34,7 @@ class DifferentiatedGates final : public AttentionEdit {
     const at::Tensor gates_N = at::ones({weights_BNTS.size(1)}, weights_BNTS.options().requires_grad(false));
     gates_.push_back(gates_N.requires_grad_());
     places_.emplace_back(place, layer);
-    return gated(weights_BNTS, gates_N);
+    return weights_BNTS * gates_N.view({-1, 1, 1});
   }
 
   const std::vector<at::Tensor>& gates() const { return gates_; }
@@ -94,7 +94,7 @@ Silencing silence_heads(const std::string& of, std::span<const HeadGradient> hea
                    .pieces = static_cast<std::int64_t>(whole.sum()[1]),
                    .loss = whole.value()};
   PairedChanges changes(whole, heads.size());
-  for (const auto& [head, sum] : heads) changes.add(pass(HeadGates::silencing({&head, 1})));
+  for (const auto& [head, sum] : heads) changes.add(pass(SilencedHeads({&head, 1})));
   const std::vector<TestedChange> tested = changes.tested();
   for (std::size_t h = 0; h < heads.size(); ++h) {
     const auto& [head, sum] = heads[h];
@@ -106,7 +106,7 @@ Silencing silence_heads(const std::string& of, std::span<const HeadGradient> hea
     const std::vector<HeadPlace> silent = heads_to_prune(result, static_cast<double>(step) / kSteps);
     const std::int64_t before = result.pruning.empty() ? 0 : result.pruning.back().removed;
     if (std::ssize(silent) == before) continue;
-    curve.add(pass(HeadGates::silencing(silent)));
+    curve.add(pass(SilencedHeads(silent)));
     result.pruning.push_back({.removed = std::ssize(silent),
                               .share = static_cast<double>(silent.size()) / static_cast<double>(heads.size())});
   }

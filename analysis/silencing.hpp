@@ -1,6 +1,6 @@
 // What a model loses without heads (Michel, Levy and Neubig 2019, arXiv 1905.10650): the loss of a text with each head
-// silenced in turn (section 3.2; models/attention/head_gates.hpp), and with several in the order of their importance
-// (section 4).
+// silenced in turn (section 3.2; models/attention/silenced_heads.hpp), and with several in the order of their
+// importance (section 4).
 //
 // Legend: docs/architecture.md.
 #pragma once

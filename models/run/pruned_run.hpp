@@ -1,6 +1,6 @@
 // A run without some of the attention heads of another (Michel, Levy and Neubig 2019, arXiv 1905.10650, section 4): its
 // matrices are smaller, and it computes what the other does with these heads silenced
-// (models/attention/head_gates.hpp).
+// (models/attention/silenced_heads.hpp).
 //
 //   12 columns in 3 heads, the second is pruned:  in_proj [36, 12] becomes [24, 12], out_proj [12, 12] becomes [12, 8]
 #pragma once

@@ -12,8 +12,8 @@
 #include "eval/attention.hpp"
 #include "eval/translate.hpp"
 #include "models/attention/cut_weights.hpp"
-#include "models/attention/head_gates.hpp"
 #include "models/attention/replaced_weights.hpp"
+#include "models/attention/silenced_heads.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/device.hpp"
 #include "tests/support/families.hpp"
@@ -180,7 +180,7 @@ TEST_P(TransformerEdits, SearchWithoutAHeadIsThatOfAModelThatDoesNotReadIt) {
   const at::NoGradGuard no_grad;
   const std::int64_t columns = *GetParam().config.width / *GetParam().config.block.heads;
   const HeadPlace head{AttentionPlace::cross, /*layer=*/1, /*head=*/2};
-  const HeadGates silenced = HeadGates::silencing({&head, 1});
+  const SilencedHeads silenced({&head, 1});
   const auto whole = edited_search(*model_, batch_.src, nullptr);
   const auto edited = edited_search(*model_, batch_.src, &silenced);
   Tensor read = model_->named_parameters()["decoder.layers.1.multihead_attn.out_proj.weight"];
@@ -206,7 +206,7 @@ TEST_P(TransformerEdits, ASilencedHeadIsOneWhoseOutputIsNotRead) {
         std::pair(AttentionPlace::cross, "decoder.layers.1.multihead_attn.out_proj.weight")}) {
     if (!model_->named_parameters().contains(name)) continue;  // of a parameter-free self-attention, or none
     const HeadPlace silent{place, layer, head};
-    const HeadGates silenced = HeadGates::silencing({&silent, 1});
+    const SilencedHeads silenced({&silent, 1});
     const Tensor edited = forward(silenced);
     EXPECT_GT((edited - whole).abs().max().item<double>(), 1e-3) << name;
     expect_steps_are_forward(silenced);

@@ -13,7 +13,7 @@
 #include "core/files.hpp"
 #include "eval/language_score.hpp"
 #include "eval/score.hpp"
-#include "models/attention/head_gates.hpp"
+#include "models/attention/silenced_heads.hpp"
 #include "models/layers/layers.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/language_run.hpp"
@@ -72,14 +72,14 @@ TEST_P(PrunedTransformer, IsTheSilencedOne) {
   EXPECT_LT(count_parameters(*loaded.model), count_parameters(*run.model));
   EXPECT_EQ(loaded.config.block.pruned_heads, (std::vector<std::string>{"encoder.0.1", "decoder.1.0", "cross.2.1"}));
   EXPECT_NE(read_file(pruned / "config.toml").find("max-steps = 7"), std::string::npos);
-  HeadGates gates = HeadGates::silencing(removed);
+  SilencedHeads gates(removed);
   expect_same_pieces(scores(loaded, nullptr), scores(run, &gates));
 
   if (*config.block.heads < 3) return;
   const HeadPlace second{AttentionPlace::decoder, 1, 0};  // of those that are left
   write_pruned_run(pruned, "auto", {&second, 1}, again);
   removed.push_back({AttentionPlace::decoder, 1, 1});
-  gates = HeadGates::silencing(removed);
+  gates = SilencedHeads(removed);
   expect_same_pieces(scores(attend::Run::load(again), nullptr), scores(run, &gates));
   const std::vector<HeadPlace> last = {second};
   EXPECT_NE(user_error_of([&] { write_pruned_run(again, "auto", last, directory / "no"); }).find("one must stay"),
@@ -128,7 +128,7 @@ TEST(PrunedRun, OfABertIsTheSilencedOne) {
   const std::vector<HeadPlace> removed = {{AttentionPlace::encoder, 0, 1}, {AttentionPlace::encoder, 0, 0}};
   write_pruned_run(directory / "whole", "auto", removed, directory / "pruned");
   const BertRun whole = BertRun::load(directory / "whole"), pruned = BertRun::load(directory / "pruned");
-  const HeadGates gates = HeadGates::silencing(removed);
+  const SilencedHeads gates(removed);
   ScoreConfig silenced{.workers = 1};
   silenced.edit = &gates;
   const auto expected = MaskedTexts(whole, kPrunedSources, {.mask_rate = 0.3}).losses(silenced);
@@ -148,7 +148,7 @@ TEST(PrunedRun, OfALanguageModelIsTheSilencedOne) {
   write_run_to_prune(directory / "whole", RunKind::language, options, tokenizer, model);
   const std::vector<HeadPlace> removed = {{AttentionPlace::decoder, 0, 1}, {AttentionPlace::decoder, 0, 2}};
   write_pruned_run(directory / "whole", "auto", removed, directory / "pruned");
-  const HeadGates gates = HeadGates::silencing(removed);
+  const SilencedHeads gates(removed);
   ScoreConfig silenced{.workers = 1};
   silenced.edit = &gates;
   expect_same_pieces(score_language(LanguageRun::load(directory / "pruned"), kPrunedSources, {.workers = 1}),

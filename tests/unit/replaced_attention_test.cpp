@@ -10,8 +10,8 @@
 
 #include "eval/metrics/bleu.hpp"
 #include "eval/translate.hpp"
-#include "models/attention/head_gates.hpp"
 #include "models/attention/replaced_weights.hpp"
+#include "models/attention/silenced_heads.hpp"
 #include "tests/support/small_run.hpp"
 
 namespace attend {
@@ -133,7 +133,7 @@ TEST(ReplacedAttention, BleuWithoutAHeadIsThatOfTranslationsWithoutIt) {
   EXPECT_EQ(silencing.bleu, whole.value());
   EXPECT_EQ(silencing.bleu_signature, whole.signature());
   for (std::size_t h = 0; h < heads.size(); ++h) {
-    const HeadGates silenced = HeadGates::silencing({&heads[h], 1});
+    const SilencedHeads silenced({&heads[h], 1});
     const double bleu = metrics::evaluate(metric, translations(&silenced), references).value();
     ASSERT_TRUE(silencing.heads[h].bleu.has_value());
     EXPECT_EQ(silencing.heads[h].bleu->change.value, bleu - whole.value());

@@ -1,7 +1,7 @@
 // A silenced head of a BERT and of a language model is one whose output is not read; edits_test.cpp has the same of
 // translation models. The losses of texts with and without heads are those of such models, and the importance of a head
 // is the derivative of the loss by its gate.
-#include "models/attention/head_gates.hpp"
+#include "models/attention/silenced_heads.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ void expect_silenced_is_not_read(torch::nn::Module& model, AttentionPlace place,
     for (std::int64_t head = 0; head < kSilencedHeads; ++head) {
       SCOPED_TRACE(std::to_string(layer) + "." + std::to_string(head));
       const HeadPlace silent{place, layer, head};
-      const HeadGates silenced = HeadGates::silencing({&silent, 1});
+      const SilencedHeads silenced({&silent, 1});
       const at::Tensor edited = states(&silenced);
       EXPECT_GT((edited - whole).abs().max().item<double>(), 1e-3);
       at::Tensor read = output.narrow(1, head * kSilencedWidth / kSilencedHeads, kSilencedWidth / kSilencedHeads);
@@ -62,7 +62,7 @@ void expect_silenced_is_not_read(torch::nn::Module& model, AttentionPlace place,
   }
 }
 
-TEST(HeadGates, OfABertIsNotRead) {
+TEST(SilencedHeads, OfABertIsNotRead) {
   BertForPretraining model(bert_config(silenced_options(), kVocabulary));
   initialise(*model, 5);
   model->to(test_device());
@@ -76,7 +76,7 @@ TEST(HeadGates, OfABertIsNotRead) {
   });
 }
 
-TEST(HeadGates, OfALanguageModelIsNotRead) {
+TEST(SilencedHeads, OfALanguageModelIsNotRead) {
   LanguageOptions options;
   options.stack = silenced_options();
   const LanguageModel model = make_language_model(options, kVocabulary);
@@ -161,11 +161,30 @@ TEST(Silencing, MaskedTextsAreTheSameEveryTime) {
     EXPECT_NEAR(whole[i].loss, again[i].loss, 1e-4) << "whatever the batches";
   }
   const HeadPlace silent{AttentionPlace::encoder, 0, 1};
-  const HeadGates silenced = HeadGates::silencing({&silent, 1});
+  const SilencedHeads silenced({&silent, 1});
   ScoreConfig config{.workers = 1};
   config.edit = &silenced;
   EXPECT_GT(std::abs(masked.losses(config)[0].loss - whole[0].loss), 1e-4);
 }
+
+// A gate of one head, by which its weights are multiplied.
+class OneGate final : public AttentionEdit {
+ public:
+  OneGate(const HeadPlace& head, float gate) : head_(head), gate_(gate) {}
+  bool edits(AttentionPlace place, std::int64_t layer) const override {
+    return place == head_.place && layer == head_.layer;
+  }
+  at::Tensor edit(AttentionPlace /*place*/, std::int64_t /*layer*/, const at::Tensor& weights_BNTS,
+                  const Places& /*places*/) const override {
+    at::Tensor gated_BNTS = weights_BNTS.clone();
+    gated_BNTS.select(1, head_.head).mul_(gate_);
+    return gated_BNTS;
+  }
+
+ private:
+  HeadPlace head_;
+  float gate_;
+};
 
 // The derivatives of the losses of three texts, of which the absolute values are summed.
 TEST(Silencing, GradientsAreDifferencesOfLossesByTheGate) {
@@ -178,12 +197,9 @@ TEST(Silencing, GradientsAreDifferencesOfLossesByTheGate) {
   double least = 1e9;
   for (const auto& [head, sum] : found) {
     const auto losses = [&](float gate) {
-      HeadGates gates;
-      at::Tensor of_layer = at::ones({head.head + 1});
-      of_layer[head.head].fill_(gate);
-      gates.set(head.place, head.layer, of_layer);
+      const OneGate edit(head, gate);
       ScoreConfig config{.workers = 1};
-      config.edit = &gates;
+      config.edit = &edit;
       return masked.losses(config);
     };
     constexpr float kStep = 0.02F;
