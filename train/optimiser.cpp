@@ -1,6 +1,8 @@
 #include "train/optimiser.hpp"
 
 #include <ATen/Functions.h>
+#include <ATen/ops/_fused_adam_ops.h>
+#include <ATen/ops/_fused_adamw_ops.h>
 
 #include <algorithm>
 
@@ -99,7 +101,8 @@ TensorMetadata Optimiser::identity() const { return {{"optimiser", std::string(n
 
 namespace {
 
-// Parts: "mean", "square" and "updates", the number of updates of the parameter. One fused kernel per group.
+// With and without decoupled decay. Parts: "mean", "square" and "updates", the number of updates of the parameter. One
+// fused kernel per group.
 class Adam : public Optimiser {
  public:
   Adam(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of)
@@ -112,26 +115,12 @@ class Adam : public Optimiser {
     at::_foreach_add_(updates, 1);
     // With this count of updates 1 - beta^n is 1, so the correction has no effect.
     if (!config_.bias_correction) std::ranges::fill(updates, at::full({}, 1e12, updates.front().options()));
-    fused(slice);
-  }
-
-  // The kernels divide the gradients by grad_scale while reading them, so clipping needs no extra pass.
-  virtual void fused(Slice& slice) const {
-    at::_fused_adam_(slice.parameters, slice.gradients, slice.state[0], slice.state[1], {}, slice.state[2],
-                     slice.learning_rate, config_.beta1, config_.beta2, slice.weight_decay, config_.chosen_epsilon(),
-                     /*amsgrad=*/false, /*maximize=*/false, slice.divisor);
-  }
-};
-
-class AdamW : public Adam {
- public:
-  using Adam::Adam;
-
- protected:
-  void fused(Slice& slice) const override {
-    at::_fused_adamw_(slice.parameters, slice.gradients, slice.state[0], slice.state[1], {}, slice.state[2],
-                      slice.learning_rate, config_.beta1, config_.beta2, slice.weight_decay, config_.chosen_epsilon(),
-                      /*amsgrad=*/false, /*maximize=*/false, slice.divisor);
+    // The kernels divide the gradients by grad_scale while reading them, so clipping needs no extra pass.
+    const auto kernel =
+        config_.optimiser == OptimiserKind::adamw ? at::_ops::_fused_adamw_::call : at::_ops::_fused_adam_::call;
+    kernel(slice.parameters, slice.gradients, slice.state[0], slice.state[1], {}, updates, slice.learning_rate,
+           config_.beta1, config_.beta2, slice.weight_decay, config_.chosen_epsilon(), /*amsgrad=*/false,
+           /*maximize=*/false, /*grad_scale=*/slice.divisor, /*found_inf=*/{});
   }
 };
 
@@ -178,7 +167,7 @@ class Sgd : public Optimiser {
 std::unique_ptr<Optimiser> make_optimiser(const torch::nn::Module& model, const OptimiserConfig& config,
                                           const Optimiser::RateOf& rate_of) {
   switch (config.optimiser) {
-    case OptimiserKind::adamw: return std::make_unique<AdamW>(model, config, rate_of);
+    case OptimiserKind::adamw:
     case OptimiserKind::adam: return std::make_unique<Adam>(model, config, rate_of);
     case OptimiserKind::adadelta: return std::make_unique<Adadelta>(model, config, rate_of);
     case OptimiserKind::sgd: return std::make_unique<Sgd>(model, config, rate_of);
