@@ -20,20 +20,11 @@ bool is_set(const char* variable) {
   return value != nullptr && std::string_view(value) == "1";
 }
 
-bool plain_by_environment() {
-  static const bool plain = is_set("ATTEND_PLAIN_OPS");
-  return plain;
-}
-
-bool unrolled_by_environment() {
-  static const bool unrolled = is_set("ATTEND_UNROLLED");
-  return unrolled;
-}
-
 }  // namespace
 
 bool has_fast_path(const torch::Tensor& x) {
-  if (plain_by_environment() || plain_scopes > 0) return false;
+  static const bool plain = is_set("ATTEND_PLAIN_OPS");
+  if (plain || plain_scopes > 0) return false;
   return x.is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
 }
 
@@ -46,7 +37,8 @@ bool has_fast_sequence(const torch::Tensor& x) { return has_fast_path(x) && x.si
 bool has_fast_step(const torch::Tensor& x) { return has_fast_path(x) && !at::GradMode::is_enabled(); }
 
 bool may_fuse_sequences(const torch::Tensor& x) {
-  return has_fast_path(x) && !unrolled_by_environment() && unrolled_scopes == 0;
+  static const bool unrolled = is_set("ATTEND_UNROLLED");
+  return has_fast_path(x) && !unrolled && unrolled_scopes == 0;
 }
 
 bool may_fuse_steps(const torch::Tensor& x) { return may_fuse_sequences(x) && !at::GradMode::is_enabled(); }
