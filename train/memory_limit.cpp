@@ -8,6 +8,7 @@
 #include <new>
 #include <optional>
 #include <sstream>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "core/log.hpp"
@@ -15,26 +16,21 @@
 namespace attend {
 namespace {
 
-// A line such as "MemAvailable:  24000 kB" of a file in /proc, in bytes.
-std::optional<std::uint64_t> proc_bytes(const char* file, const std::string& key) {
+// The number after a key that begins a line, as in /sys/fs/cgroup/memory.stat.
+std::optional<std::uint64_t> number_after(std::string_view key, const char* file) {
   std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(key + ":")) continue;
-    std::istringstream fields(line.substr(key.size() + 1));
-    std::uint64_t kilobytes = 0;
-    if (fields >> kilobytes) return kilobytes * 1024;
+  for (std::string line, name; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::uint64_t number = 0;
+    if (fields >> name >> number && name == key) return number;
   }
   return std::nullopt;
 }
 
-// The number after a key in a file such as /sys/fs/cgroup/memory.stat; 0 if the key is missing.
-std::uint64_t number_of(const char* file, const std::string& key) {
-  std::ifstream in(file);
-  std::string name;
-  for (std::uint64_t number = 0; in >> name >> number;) {
-    if (name == key) return number;
-  }
-  return 0;
+// A line such as "MemAvailable:  24000 kB" of a file in /proc, in bytes.
+std::optional<std::uint64_t> proc_bytes(std::string_view key, const char* file) {
+  const auto kilobytes = number_after(key, file);
+  return kilobytes ? std::optional(*kilobytes * 1024) : std::nullopt;
 }
 
 // The number in a file; nullopt if the file is missing or contains "max".
@@ -59,14 +55,15 @@ bool is_allocation_failure(const c10::Error& error) {
 }  // namespace
 
 void refuse_memory_beyond_machine(int processes) {
-  std::optional<std::uint64_t> free = proc_bytes("/proc/meminfo", "MemAvailable");
+  std::optional<std::uint64_t> free = proc_bytes("MemAvailable:", "/proc/meminfo");
   const auto limit = number_in("/sys/fs/cgroup/memory.max");
   if (const auto current = number_in("/sys/fs/cgroup/memory.current"); limit && current) {
     // The page cache counts as used but is freed when memory is needed.
-    const std::uint64_t used = *current - std::min(*current, number_of("/sys/fs/cgroup/memory.stat", "inactive_file"));
+    const std::uint64_t cached = number_after("inactive_file", "/sys/fs/cgroup/memory.stat").value_or(0);
+    const std::uint64_t used = *current - std::min(*current, cached);
     free = std::min(free.value_or(*limit), *limit - std::min(used, *limit));
   }
-  const std::optional<std::uint64_t> data = proc_bytes("/proc/self/status", "VmData");
+  const std::optional<std::uint64_t> data = proc_bytes("VmData:", "/proc/self/status");
   rlimit bound{};
   if (!free || !data || getrlimit(RLIMIT_DATA, &bound) != 0) return;
   // A margin for other processes: at the very limit the kernel would kill the process anyway.
