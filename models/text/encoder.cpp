@@ -51,37 +51,36 @@ class BertTextEncoder : public TextEncoder {
 };
 
 // Embeddings and bidirectional LSTM layers, each direction of half the width.
-struct LstmTextConfig {
-  std::int64_t vocabulary = 0;
-  std::int64_t width = 256;
-  std::int64_t layers = 1;
-  double dropout = 0.1;
-};
 class LstmTextEncoder : public TextEncoder {
  public:
-  LstmTextEncoder(torch::nn::Module& model, const LstmTextConfig& config)
-      : TextEncoder("lstm", {"lstm.embedding."}, "_l"), config_(config) {
+  LstmTextEncoder(torch::nn::Module& model, const BertOptions& options, std::int64_t vocabulary)
+      : TextEncoder("lstm", {"lstm.embedding."}, "_l"), width_(width_of(options)), dropout_(options.dropout) {
+    if (width_ % 2 != 0) {
+      throw UserError("--width " + std::to_string(width_) + " is odd, but a bidirectional LSTM halves it",
+                      "choose an even width");
+    }
     const auto lstm = model.register_module("lstm", std::make_shared<torch::nn::Module>());
-    embedding_ = lstm->register_module(
-        "embedding", Embedding(EmbeddingConfig{.vocabulary = config.vocabulary, .width = config.width}));
+    embedding_ =
+        lstm->register_module("embedding", Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = width_}));
     layers_ = lstm->register_module(
         "layers",
         Recurrence(RecurrenceConfig{
-            .input = config.width, .hidden = config.width / 2, .layers = config.layers, .reading = Direction::both}));
+            .input = width_, .hidden = width_ / 2, .layers = options.layers.value_or(1), .reading = Direction::both}));
   }
 
   Encoded forward(const SegmentedSequences& input, Pass& pass,
                   const std::optional<Selection>& selected) const override {
-    const double scale = std::sqrt(static_cast<double>(config_.width));
-    const Tensor x_MH = embedding_->forward(input.tokens, scale, {}, pass.dropout(config_.dropout));
-    const RecurrenceOutput read = layers_->forward(x_MH, input.tokens.layout, config_.dropout, pass);
+    const double scale = std::sqrt(static_cast<double>(width_));
+    const Tensor x_MH = embedding_->forward(input.tokens, scale, {}, pass.dropout(dropout_));
+    const RecurrenceOutput read = layers_->forward(x_MH, input.tokens.layout, dropout_, pass);
     return {selected ? selected->of(read.output_MC) : read.output_MC, read.last.back().hidden()};
   }
-  std::int64_t width() const override { return config_.width; }
+  std::int64_t width() const override { return width_; }
   const ops::Weight& table() const override { return embedding_->weight; }
 
  private:
-  LstmTextConfig config_;
+  std::int64_t width_;
+  double dropout_;
   Embedding embedding_ = nullptr;
   Recurrence layers_ = nullptr;
 };
@@ -122,17 +121,7 @@ std::unique_ptr<TextEncoder> make_text_encoder(torch::nn::Module& model, const T
   const BertOptions& encoder = options.encoder;
   switch (options.model) {
     case TextEncoderKind::bert: return std::make_unique<BertTextEncoder>(model, bert_config(encoder, vocabulary));
-    case TextEncoderKind::lstm: {
-      const std::int64_t width = width_of(encoder);
-      if (width % 2 != 0) {
-        throw UserError("--width " + std::to_string(width) + " is odd, but a bidirectional LSTM halves it",
-                        "choose an even width");
-      }
-      return std::make_unique<LstmTextEncoder>(model, LstmTextConfig{.vocabulary = vocabulary,
-                                                                     .width = width,
-                                                                     .layers = encoder.layers.value_or(1),
-                                                                     .dropout = encoder.dropout});
-    }
+    case TextEncoderKind::lstm: return std::make_unique<LstmTextEncoder>(model, encoder, vocabulary);
     case TextEncoderKind::language: return std::make_unique<LanguageTextEncoder>(model, options.language(), vocabulary);
   }
   ensure(false, "the encoder is known");
