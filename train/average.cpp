@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "core/error.hpp"
@@ -16,7 +15,6 @@
 #include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/new_run.hpp"
-#include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 #include "train/checkpoint.hpp"
 
@@ -92,19 +90,10 @@ void average_checkpoints(const AverageConfig& config) {
 
   StagedDirectory staged(config.output);
   write_file_atomic(staged.path() / "config.toml", read_file(run / "config.toml", kMaxConfigBytes));
-  nlohmann::ordered_json record = record_of_kind(kind_of_run(run));
-  record["average_of"] = fs::weakly_canonical(run).string();  // where its training is recorded
-  write_run_record(staged.path(), record);
-  copy_tokenizers(run, staged.path());
-  if (fs::exists(run / "task.toml")) {
-    write_file_atomic(staged.path() / "task.toml", read_file(run / "task.toml", kMaxConfigBytes));
-  }
+  write_derived_run(staged.path(), run, "average_of");
   TensorMetadata metadata = files.front().metadata();  // the identity of the weights
   metadata["mean_of"] = names.substr(1);
-  const fs::path checkpoint = checkpoint_path(staged.path(), *std::max_element(steps.begin(), steps.end()));
-  make_directories(checkpoint);
-  save_tensors(checkpoint / "model.safetensors", mean_of(files, run), metadata);
-  write_manifest(checkpoint);
+  write_only_checkpoint(staged.path(), mean_of(files, run), metadata, std::ranges::max(steps));
   staged.commit();
   log::info("wrote the mean of{} to {}", names, config.output);
 }

@@ -9,15 +9,16 @@
 
 namespace attend {
 
-// RUN/checkpoints/step-0 without the state of an optimiser: usable for everything except resuming. `identity`: of the
+// RUN/checkpoints/step-N without the state of an optimiser: usable for everything except resuming. `identity`: of the
 // weights (run.hpp).
 void write_only_checkpoint(const std::filesystem::path& run, const NamedTensors& weights,
-                           const TensorMetadata& identity);
+                           const TensorMetadata& identity, std::int64_t step = 0);
 
 // RUN/run.json, which begins with record_of_kind().
 void write_run_record(const std::filesystem::path& run, const nlohmann::ordered_json& record);
 
-// Copies the tokenizers of one run to another. Throws UserError if they cannot be read.
-void copy_tokenizers(const std::filesystem::path& from, const std::filesystem::path& to);
+// RUN/run.json of `run`, made of the run `from`, where its training is recorded: the member `relation` names it. Copies
+// the tokenizers, and what else its users read: task.toml, embed.toml. Throws UserError if they cannot be read.
+void write_derived_run(const std::filesystem::path& run, const std::filesystem::path& from, const char* relation);
 
 }  // namespace attend

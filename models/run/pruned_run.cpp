@@ -14,7 +14,6 @@
 #include "models/run/language_run.hpp"
 #include "models/run/new_run.hpp"
 #include "models/run/run.hpp"
-#include "models/text/sentence.hpp"
 #include "models/translation/factory.hpp"
 
 namespace attend {
@@ -126,13 +125,7 @@ void write_cut(const fs::path& run, const fs::path& pruned, Options options, con
     throw UserError((run / "config.toml").string() + ": pruned-heads is not on a line of its own",
                     "write it as attend does: pruned-heads = [\"encoder.0.1\"]");
   }
-  nlohmann::ordered_json record = record_of_kind(kind_of_run(run));
-  record["pruned_from"] = fs::weakly_canonical(run).string();  // where its training is recorded
-  write_run_record(staged.path(), record);
-  copy_tokenizers(run, staged.path());
-  if (fs::exists(run / kEmbedFile)) {
-    write_file_atomic(staged.path() / kEmbedFile, read_file(run / kEmbedFile, kMaxConfigBytes));
-  }
+  write_derived_run(staged.path(), run, "pruned_from");
   write_only_checkpoint(staged.path(), weights, identity_of(options, tokenizers));
   staged.commit();
 }
