@@ -167,10 +167,8 @@ void write_pruned_run(const fs::path& run, const std::string& checkpoint, std::s
     case RunKind::train: {
       const Run whole = Run::load(run, checkpoint);
       const BlockConfig block = block_config(whole.config.block, *whole.config.width, option_place);
-      const TokenizerPair& tokenizers = whole.tokenizers;
-      const VocabularySizes sizes{
-          .src = tokenizers.src.size(), .tgt = tokenizers.tgt.size(), .factors = tokenizers.factors.sizes()};
-      return write_cut(run, pruned, whole.config, tokenizers, weights_of(*whole.model), {block, removed},
+      const VocabularySizes sizes = sizes_of(whole.tokenizers);
+      return write_cut(run, pruned, whole.config, whole.tokenizers, weights_of(*whole.model), {block, removed},
                        [&](const ModelConfig& config) { return make_seq2seq(config, sizes, std::nullopt); });
     }
     case RunKind::pretrain: {

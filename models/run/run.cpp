@@ -114,11 +114,7 @@ Run Run::load(const fs::path& path, const std::string& checkpoint, torch::Device
   const auto config = read_config<ModelConfig>(path / "config.toml", UnknownKeys::ignore);
   auto tokenizers = TokenizerPair::load(path / "tokenizer");
   if (config.reverse_target) tokenizers.tgt = tokenizers.tgt.reversed();
-  const auto make = [&] {
-    const VocabularySizes sizes{
-        .src = tokenizers.src.size(), .tgt = tokenizers.tgt.size(), .factors = tokenizers.factors.sizes()};
-    return make_seq2seq(config, sizes, std::nullopt);
-  };
+  const auto make = [&] { return make_seq2seq(config, sizes_of(tokenizers), std::nullopt); };
   return {.config = config,
           .tokenizers = tokenizers,
           .model = load_model(path, checkpoint, device, identity_of(config, tokenizers), make, load_weights)};

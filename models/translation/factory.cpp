@@ -170,6 +170,10 @@ void check_model(const ModelConfig& config, const OptionPlace& place) {
   config.model == ModelKind::transformer ? check_transformer(config, place) : check_recurrent(config, place);
 }
 
+VocabularySizes sizes_of(const TokenizerPair& tokenizers) {
+  return {.src = tokenizers.src.size(), .tgt = tokenizers.tgt.size(), .factors = tokenizers.factors.sizes()};
+}
+
 void check_vocabularies(const ModelConfig& config, const VocabularySizes& vocabulary) {
   if (!config.tie_embeddings || vocabulary.src == vocabulary.tgt) return;
   throw UserError("tie-embeddings needs one vocabulary, but the source has " + std::to_string(vocabulary.src) +

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/conditions.hpp"
+#include "data/tokenizer/tokenizer_pair.hpp"
 #include "models/translation/config.hpp"
 #include "models/translation/seq2seq.hpp"
 
@@ -20,6 +21,7 @@ struct VocabularySizes {
   std::int64_t tgt = 0;
   std::vector<std::int64_t> factors = {};  // of the labels of each source factor
 };
+VocabularySizes sizes_of(const TokenizerPair& tokenizers);
 
 // Throws UserError if `num_factors` source factors cannot be combined as the options say, whatever the text; in a width
 // that is auto, if there is one.

@@ -97,7 +97,7 @@ class TranslationJob : public Job {
     check_factor_files(*tokenizers_, resumed ? config_.run.run : config_.run.init_from,
                        config_.factors.source_factors.size());
     if (config_.model.reverse_target) tokenizers_->tgt = tokenizers_->tgt.reversed();
-    check_vocabularies(config_.model, vocabulary_sizes());
+    check_vocabularies(config_.model, sizes_of(*tokenizers_));
     if (!config_.vocabulary.size) config_.vocabulary.size = tokenizers_->tgt.size();
     check_sampling(config_.sampling, tokenizers_->src, "the source");
     check_sampling(config_.sampling, tokenizers_->tgt, "the target");
@@ -135,7 +135,7 @@ class TranslationJob : public Job {
 
   std::unique_ptr<Task> make_task(bool initial_weights) override {
     const Seq2Seq model =
-        make_seq2seq(config_.model, vocabulary_sizes(), static_cast<std::uint64_t>(config_.trainer.seed));
+        make_seq2seq(config_.model, sizes_of(*tokenizers_), static_cast<std::uint64_t>(config_.trainer.seed));
     log_unfused(*model);
     if (initial_weights && !config_.run.init_from.empty()) {
       const fs::path from = config_.run.init_from;
@@ -162,10 +162,6 @@ class TranslationJob : public Job {
   }
 
  private:
-  VocabularySizes vocabulary_sizes() const {
-    return {.src = tokenizers_->src.size(), .tgt = tokenizers_->tgt.size(), .factors = tokenizers_->factors.sizes()};
-  }
-
   // Tells the user why training is slower than with other combinations.
   void log_unfused(const Seq2SeqImpl& model) const {
     std::string option = model.unfused_option();
