@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/safetensors.hpp"
+#include "core/signals.hpp"
 #include "data/batch/batch.hpp"
 #include "data/batch/batch_stream.hpp"
 #include "data/corpus/data_position.hpp"
@@ -115,6 +117,22 @@ class StreamTask : public Task {
     result.forward = [this, here](Pass& pass) { return objective_->losses(*here, pass); };
     result.show = [this, here](Watch& watch) { objective_->show(*here, watch); };
     return result;
+  }
+
+  // Calls `measure` for this rank's share of the batches of held-out data, on the device, up to `most_tokens` tokens of
+  // all ranks.
+  template <class Data, class Measure>
+  void measure_held_out(const Data& data, std::int64_t most_tokens, Ranks& ranks, const Measure& measure) const {
+    const torch::NoGradGuard no_grad;
+    ranks.together([&] {
+      std::int64_t tokens = 0;
+      for (std::int64_t b = 0; b < data.num_batches() && tokens < most_tokens; ++b) {
+        if (signals::stop_requested()) throw Interrupted("validation");
+        Batch batch = data.batch(b);
+        tokens += tokens_of(batch);
+        if (b % ranks.size() == ranks.rank()) measure(on_device(std::move(batch), device_));
+      }
+    });
   }
 
   std::unique_ptr<Objective<Batch>> objective_;

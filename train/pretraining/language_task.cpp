@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "core/signals.hpp"
 #include "models/run/run.hpp"
 #include "train/pretraining/language_objective.hpp"
 
@@ -68,26 +67,17 @@ std::vector<std::string> LanguageTask::metrics() const {
 
 std::vector<ValidationMetric> LanguageTask::validate(const std::filesystem::path& /*run*/, std::int64_t /*step*/,
                                                      Ranks& ranks) {
-  const torch::NoGradGuard no_grad;
   std::array<double, 3> sums = {};
   auto& [nll, count, correct] = sums;
-  ranks.together([&] {
-    Carried carried;  // of a model that carries it: there is one rank
-    std::int64_t tokens = 0;
-    for (std::int64_t b = 0; b < held_out_->num_batches() && tokens < config_.valid_tokens; ++b) {
-      if (signals::stop_requested()) throw Interrupted("validation");
-      LanguageBatch batch = held_out_->batch(b);
-      tokens += tokens_of(batch);
-      if (b % ranks.size() != ranks.rank()) continue;
-      batch = on_device(std::move(batch), device_);
-      Pass pass = Pass::inference();
-      const torch::Tensor hidden_MH = model_->forward(batch.tokens, pass, &carried);
-      const ops::CrossEntropy result =
-          ops::cross_entropy(hidden_MH, model_->output_table(), model_->output_bias(), batch.labels_M, 0);
-      nll += result.nll().item<double>();
-      count += static_cast<double>(tokens_of(batch));
-      correct += result.num_correct.item<double>();
-    }
+  Carried carried;  // of a model that carries it: there is one rank
+  measure_held_out(*held_out_, config_.valid_tokens, ranks, [&](const LanguageBatch& batch) {
+    Pass pass = Pass::inference();
+    const torch::Tensor hidden_MH = model_->forward(batch.tokens, pass, &carried);
+    const ops::CrossEntropy result =
+        ops::cross_entropy(hidden_MH, model_->output_table(), model_->output_bias(), batch.labels_M, 0);
+    nll += result.nll().item<double>();
+    count += static_cast<double>(tokens_of(batch));
+    correct += result.num_correct.item<double>();
   });
   ranks.sum(sums);
   const double loss = nll / count;

@@ -8,7 +8,6 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/random.hpp"
-#include "core/signals.hpp"
 #include "models/layers/layers.hpp"
 #include "models/run/run.hpp"
 #include "train/pretraining/objective.hpp"
@@ -93,28 +92,19 @@ std::vector<std::string> PretrainingTask::metrics() const {
 
 std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::path& /*run*/, std::int64_t step,
                                                         Ranks& ranks) {
-  const torch::NoGradGuard no_grad;
   std::vector<torch::Tensor> labels;
   std::array<double, 5> sums = {};
   auto& [nll, masked, masked_correct, pairs, pairs_correct] = sums;
-  ranks.together([&] {
-    std::int64_t tokens = 0;
-    for (std::int64_t b = 0; b < held_out_->num_batches() && tokens < config_.valid_tokens; ++b) {
-      if (signals::stop_requested()) throw Interrupted("validation");
-      PretrainingBatch batch = held_out_->batch(b);
-      tokens += batch.input.tokens.ids_M.size(0);
-      if (b % ranks.size() != ranks.rank()) continue;
-      batch = on_device(std::move(batch), device_);
-      Pass pass = Pass::inference();
-      const auto losses = model_->forward(batch, pass);
-      nll += losses.masked.nll().item<double>();
-      labels.push_back(batch.labels_K.cpu());
-      masked += static_cast<double>(batch.labels_K.size(0));
-      masked_correct += losses.masked.num_correct.item<double>();
-      if (!batch.relations_B.defined()) continue;
-      pairs += static_cast<double>(batch.relations_B.size(0));
-      pairs_correct += losses.sequence.num_correct.item<double>();
-    }
+  measure_held_out(*held_out_, config_.valid_tokens, ranks, [&](const PretrainingBatch& batch) {
+    Pass pass = Pass::inference();
+    const auto losses = model_->forward(batch, pass);
+    nll += losses.masked.nll().item<double>();
+    labels.push_back(batch.labels_K.cpu());
+    masked += static_cast<double>(batch.labels_K.size(0));
+    masked_correct += losses.masked.num_correct.item<double>();
+    if (!batch.relations_B.defined()) return;
+    pairs += static_cast<double>(batch.relations_B.size(0));
+    pairs_correct += losses.sequence.num_correct.item<double>();
   });
   ranks.sum(sums);
   const double loss = nll / masked;
