@@ -202,6 +202,7 @@ void Session::resolve_limits() {
   if (by_clock() && !trainer.max_steps && !trainer.max_epochs) trainer.max_steps = TrainerConfig::kMostSteps;
   job_.resolve_schedule(*task_);
   if (!config_.schedule.end) config_.schedule.end = ScheduleEnd::max_steps;
+  if (!trainer.save_every) trainer.save_every = trainer.valid_every;
   if (checkpoint_ && *trainer.max_steps < checkpoint_->state().step) {
     throw UserError(fmt::format("{}: {} updates, but the run in {} has made {}", origins_("max-steps"),
                                 *trainer.max_steps, run_.run, checkpoint_->state().step),

@@ -87,7 +87,6 @@ TEST(Defaults, NothingFollowsALimitThatMayBeRaised) {
   resolve_training(longer, 50);
   EXPECT_EQ(shorter.schedule.warmup_steps, longer.schedule.warmup_steps);
   EXPECT_EQ(shorter.trainer.valid_every, longer.trainer.valid_every);
-  EXPECT_EQ(shorter.trainer.save_every, longer.trainer.save_every);
 }
 
 }  // namespace

@@ -194,7 +194,6 @@ class FinetuningJob : public Job {
     if (!trainer.valid_every) {
       trainer.valid_every = trainer.updates_of(std::max((epoch + 1) / 2, passes * epoch / kMostValidations));
     }
-    if (!trainer.save_every) trainer.save_every = trainer.valid_every;
   }
 
   std::string model_name() const override {

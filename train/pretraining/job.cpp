@@ -76,7 +76,6 @@ class PretrainingJob : public Job {
           counted ? std::min(std::clamp<std::int64_t>(*trainer.max_steps / 100, 100, 10'000), longest) : 300;
     }
     if (!trainer.valid_every) trainer.valid_every = std::clamp<std::int64_t>(epoch / 4, 100, 5000);
-    if (!trainer.save_every) trainer.save_every = trainer.valid_every;
   }
 
   std::string memory_remedy() const override {

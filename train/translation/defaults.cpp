@@ -46,7 +46,6 @@ void resolve_training(TranslationConfig& config, std::int64_t batches_per_epoch)
                                    : std::clamp<std::int64_t>(30 * epoch, 1500, 100'000);
   }
   if (!config.trainer.valid_every) config.trainer.valid_every = std::clamp<std::int64_t>(epoch, 100, 5000);
-  if (!config.trainer.save_every) config.trainer.save_every = config.trainer.valid_every;
 }
 
 }  // namespace attend
