@@ -57,6 +57,11 @@ struct SelfAttentionRecipe {
 };
 SelfAttentionRecipe recipe_of(SelfAttentionKind kind);
 
+// True if a part of a model with these kinds has a table of positions.
+inline bool have_tables(PositionKind positions, SelfAttentionKind self_attention) {
+  return recipe_of(positions).adds_table || recipe_of(self_attention).has_table;
+}
+
 // `half_width`: of a local scope.
 std::shared_ptr<Scope> make_scope(ScopeKind kind, std::int64_t query_width, std::int64_t half_width);
 

@@ -40,8 +40,7 @@ CausalTransformerImpl::CausalTransformerImpl(const BertConfig& config, std::int6
           register_module("decoder", Stack(config.layers, config.block, StackKind::language, config.share_layers))) {}
 
 std::optional<std::int64_t> CausalTransformerImpl::longest() const {
-  const bool has_table =
-      recipe_of(config_.block.positions).adds_table || recipe_of(config_.block.self_attention).has_table;
+  const bool has_table = have_tables(config_.block.positions, config_.block.self_attention);
   return has_table ? std::optional(config_.max_length) : std::nullopt;
 }
 

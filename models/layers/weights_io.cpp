@@ -32,8 +32,7 @@ bool fits(const TensorView& view, const torch::Tensor& tensor) {
 }
 
 void copy(const TensorView& view, const torch::Tensor& tensor, const std::filesystem::path& file) {
-  auto* bytes = const_cast<std::byte*>(view.bytes.data());  // never written: from_blob lacks a const version
-  tensor.copy_(torch::from_blob(bytes, tensor.sizes(), torch::kFloat32));
+  tensor.copy_(as_fp32(view));
   refuse_nonfinite(tensor, file.string() + ": " + view.name);
 }
 

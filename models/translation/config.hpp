@@ -157,8 +157,7 @@ struct ModelConfig {
 
 // True if a Transformer has a table of positions, with max-positions rows.
 inline bool has_tables(const ModelConfig& config) {
-  return config.model == ModelKind::transformer &&
-         (recipe_of(config.block.positions).adds_table || recipe_of(config.block.self_attention).has_table);
+  return config.model == ModelKind::transformer && have_tables(config.block.positions, config.block.self_attention);
 }
 
 // The cell of a recurrent family if the option is auto.

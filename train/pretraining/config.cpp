@@ -65,9 +65,8 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
   if (!phases.empty() && origins.given("length")) {
     throw UserError(origins("length") + ": every --phase sets its own length", "leave it out");
   }
-  const bool has_table =
-      recipe_of(model.stack.block.positions).adds_table || recipe_of(model.stack.block.self_attention).has_table;
-  const bool counts_positions = !is_causal() || (!recurrent && has_table);
+  const BlockOptions& block = model.stack.block;
+  const bool counts_positions = !is_causal() || (!recurrent && have_tables(block.positions, block.self_attention));
   for (const Phase& phase : lengths(origins("phase"), max_tokens.value_or(kNoLimit))) {
     if (!counts_positions || phase.length <= model.stack.max_positions) continue;
     throw UserError(origins(phases.empty() ? "length" : "phase") + ": " + std::to_string(phase.length) +
