@@ -34,7 +34,7 @@ BertEmbeddingsImpl::BertEmbeddingsImpl(const BertConfig& config)
       positions_(*this, config.block.positions, "position_embeddings",
                  table_of(config, config.max_length, config.sinusoids), config.block.deviation * std::numbers::sqrt2),
       token_type_embeddings_(register_module("token_type_embeddings", Embedding(table_of(config, kBertSegments)))),
-      norm_(register_module("LayerNorm", LayerNorm(LayerNormConfig{config.embedding_width, config.block.norm_eps}))) {
+      norm_(register_module("LayerNorm", LayerNorm(config.embedding_width, config.block.norm_eps))) {
   ensure(config.embedding_width <= config.block.width, "embeddings are not wider than the blocks");
   if (config.embedding_width == config.block.width) return;
   projection_ = register_module("projection", Linear(linear(config, config.embedding_width, config.block.width)));
@@ -79,7 +79,7 @@ MaskedLanguageHeadImpl::MaskedLanguageHeadImpl(const BertConfig& config)
     : bias(register_parameter("bias", torch::zeros({config.vocabulary}))),
       activation_(function_of(config.block.activation)),
       dense_(register_module("dense", Linear(linear(config, config.block.width, config.embedding_width)))),
-      norm_(register_module("LayerNorm", LayerNorm(LayerNormConfig{config.embedding_width, config.block.norm_eps}))) {}
+      norm_(register_module("LayerNorm", LayerNorm(config.embedding_width, config.block.norm_eps))) {}
 
 Tensor MaskedLanguageHeadImpl::transform(const Tensor& hidden_KH) const {
   return norm_->forward(dense_->forward(hidden_KH, activation_));

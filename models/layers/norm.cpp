@@ -40,9 +40,8 @@ Tensor BatchNormImpl::forward(const Tensor& x_MH, const Pass& pass) const {
 
 Norm make_norm(NormKind kind, std::int64_t width, double eps) {
   switch (kind) {
-    case NormKind::layer: return std::make_shared<LayerNormImpl>(LayerNormConfig{.width = width, .eps = eps});
-    case NormKind::rms:
-      return std::make_shared<LayerNormImpl>(LayerNormConfig{.width = width, .eps = eps, .centred = false});
+    case NormKind::layer: return std::make_shared<LayerNormImpl>(width, eps);
+    case NormKind::rms: return std::make_shared<LayerNormImpl>(width, eps, /*centred=*/false);
     case NormKind::batch: return std::make_shared<BatchNormImpl>(width, eps);
   }
   ensure(false, "the kind of norm is known");

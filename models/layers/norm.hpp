@@ -47,14 +47,9 @@ Norm make_norm(NormKind kind, std::int64_t width, double eps);
 
 // Layer norm (Ba et al. 2016, arXiv 1607.06450), or, if it is not centred, RMS norm (Zhang and Sennrich 2019, arXiv
 // 1910.07467), which leaves out the mean and the bias (ops::layer_norm).
-struct LayerNormConfig {
-  std::int64_t width = 0;
-  double eps = 1e-5;
-  bool centred = true;
-};
 class LayerNormImpl : public NormImpl {
  public:
-  explicit LayerNormImpl(const LayerNormConfig& config) : NormImpl(config.width, config.centred), eps_(config.eps) {}
+  LayerNormImpl(std::int64_t width, double eps, bool centred = true) : NormImpl(width, centred), eps_(eps) {}
 
   torch::Tensor forward(const torch::Tensor& x) const { return ops::layer_norm(x, weight, bias, eps_); }
   ops::AddNorm forward(const torch::Tensor& x, const torch::Tensor& residual, ops::Dropout dropout) const {
