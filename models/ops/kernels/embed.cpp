@@ -7,9 +7,7 @@
 
 namespace attend::ops::kernels {
 
-ATTEND_KERNEL(embed, forward, Embed<float>)
-ATTEND_KERNEL(embed, forward, Embed<Bf16>)
-ATTEND_KERNEL(embed_backward, backward, EmbedBackward<float>)
-ATTEND_KERNEL(embed_backward, backward, EmbedBackward<Bf16>)
+ATTEND_KERNELS(embed, forward, Embed)
+ATTEND_KERNELS(embed_backward, backward, EmbedBackward)
 
 }  // namespace attend::ops::kernels

@@ -3,7 +3,7 @@
 //
 //   #define ATTEND_LOOPS "models/ops/kernels/norm_loops.hpp"
 //   #include "models/ops/kernels/levels.hpp"
-//   ATTEND_KERNEL(norm, forward, Norm<float>)
+//   ATTEND_KERNELS(norm, forward, Norm)
 //
 // target_clones does not work: GCC splits vectors in inline functions for the lowest level before inlining them into a
 // clone. Include other headers before, outside the levels, so that their functions are not compiled for one level.
@@ -65,3 +65,8 @@
 // Defines `name`, which computes items of its argument, of the type named last, from `begin` to `end`.
 #define ATTEND_KERNEL(name, loop, ...) \
   void name(const __VA_ARGS__& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(loop(a, begin, end)); }
+
+// The same for an argument of either type in memory.
+#define ATTEND_KERNELS(name, loop, argument) \
+  ATTEND_KERNEL(name, loop, argument<float>) \
+  ATTEND_KERNEL(name, loop, argument<Bf16>)

@@ -9,8 +9,7 @@
 
 namespace attend::ops::kernels {
 
-void loss_rows(const LossRows<float>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(rows(a, begin, end)); }
-void loss_rows(const LossRows<Bf16>& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(rows(a, begin, end)); }
+ATTEND_KERNELS(loss_rows, rows, LossRows)
 
 float log_sum_exp(const float* x, std::int64_t n, float* block_max) {
   float result = 0;

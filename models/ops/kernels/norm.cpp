@@ -7,9 +7,7 @@
 
 namespace attend::ops::kernels {
 
-ATTEND_KERNEL(norm, forward, Norm<float>)
-ATTEND_KERNEL(norm, forward, Norm<Bf16>)
-ATTEND_KERNEL(norm_backward, backward, NormBackward<float>)
-ATTEND_KERNEL(norm_backward, backward, NormBackward<Bf16>)
+ATTEND_KERNELS(norm, forward, Norm)
+ATTEND_KERNELS(norm_backward, backward, NormBackward)
 
 }  // namespace attend::ops::kernels

@@ -5,11 +5,8 @@
 
 namespace attend::ops::kernels {
 
-ATTEND_KERNEL(pointwise, forward, Pointwise<float>)
-ATTEND_KERNEL(pointwise, forward, Pointwise<Bf16>)
-ATTEND_KERNEL(pointwise_backward, backward, PointwiseBackward<float>)
-ATTEND_KERNEL(pointwise_backward, backward, PointwiseBackward<Bf16>)
-ATTEND_KERNEL(gated, gate, Gated<float>)
-ATTEND_KERNEL(gated, gate, Gated<Bf16>)
+ATTEND_KERNELS(pointwise, forward, Pointwise)
+ATTEND_KERNELS(pointwise_backward, backward, PointwiseBackward)
+ATTEND_KERNELS(gated, gate, Gated)
 
 }  // namespace attend::ops::kernels

@@ -10,11 +10,8 @@ namespace attend::ops::kernels {
 
 void attend_query(const QueryOverKeys<float>& row) { ATTEND_CALL(over_keys(row)); }
 void attend_query(const QueryOverKeys<Bf16>& row) { ATTEND_CALL(over_keys(row)); }
-ATTEND_KERNEL(attend, forward, Attend<float>)
-ATTEND_KERNEL(attend, forward, Attend<Bf16>)
-ATTEND_KERNEL(attend_backward, backward, AttendBackward<float>)
-ATTEND_KERNEL(attend_backward, backward, AttendBackward<Bf16>)
-ATTEND_KERNEL(memory_backward, backward, MemoryBackward<float>)
-ATTEND_KERNEL(memory_backward, backward, MemoryBackward<Bf16>)
+ATTEND_KERNELS(attend, forward, Attend)
+ATTEND_KERNELS(attend_backward, backward, AttendBackward)
+ATTEND_KERNELS(memory_backward, backward, MemoryBackward)
 
 }  // namespace attend::ops::kernels

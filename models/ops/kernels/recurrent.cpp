@@ -5,16 +5,12 @@
 
 namespace attend::ops::kernels {
 
-ATTEND_KERNEL(cell_forward, forward, CellForward<float>)
-ATTEND_KERNEL(cell_forward, forward, CellForward<Bf16>)
-ATTEND_KERNEL(cell_backward, backward, CellBackward<float>)
-ATTEND_KERNEL(cell_backward, backward, CellBackward<Bf16>)
+ATTEND_KERNELS(cell_forward, forward, CellForward)
+ATTEND_KERNELS(cell_backward, backward, CellBackward)
 ATTEND_KERNEL(copy_rows, copy_each, CopyRows<float, float>)
 ATTEND_KERNEL(copy_rows, copy_each, CopyRows<Bf16, Bf16>)
 ATTEND_KERNEL(copy_rows, copy_each, CopyRows<Bf16, float>)
-ATTEND_KERNEL(tanh_rows, forward, Tanh<float>)
-ATTEND_KERNEL(tanh_rows, forward, Tanh<Bf16>)
-ATTEND_KERNEL(tanh_backward, backward, TanhBackward<float>)
-ATTEND_KERNEL(tanh_backward, backward, TanhBackward<Bf16>)
+ATTEND_KERNELS(tanh_rows, forward, Tanh)
+ATTEND_KERNELS(tanh_backward, backward, TanhBackward)
 
 }  // namespace attend::ops::kernels
