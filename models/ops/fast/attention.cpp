@@ -149,8 +149,7 @@ std::optional<Tensor> fused_attention(const QueriesKeysValues& rows, const Layou
   HeadsForm of_heads = form;
   if (form.biases_ND.defined()) of_heads.biases_ND = form.biases_ND.expand({form.heads, -1});
   const Work work(queries, keys, of_heads);
-  if (wants_gradient(whole.first) || wants_gradient(whole.second) || wants_gradient(whole.third) ||
-      wants_gradient(of_heads.biases_ND)) {
+  if (wants_gradient(whole.first, whole.second, whole.third, of_heads.biases_ND)) {
     return AttentionFunction::apply(whole.first, optional(whole.second), optional(whole.third),
                                     optional(of_heads.biases_ND), work);
   }

@@ -98,7 +98,7 @@ Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, cons
   }
   const Tensor positions = positions_TH.defined() ? positions_TH.contiguous() : positions_TH;
   const auto type = table_VH.working().scalar_type();
-  if (wants_gradient(table) || wants_gradient(positions)) {
+  if (wants_gradient(table, positions)) {
     return EmbedFunction::apply(table, optional(positions), ids, optional(place), scale, type, dropout);
   }
   return compute_embed(ids, place, table, scale, positions, type, dropout);

@@ -251,8 +251,7 @@ Tensor gated(const Tensor& x, Activation activation, Dropout dropout) {
 }
 
 Tensor feed_forward(const Tensor& x, Affine first, Activation activation, Dropout between, Affine second) {
-  const bool learns = wants_gradient(x) || wants_gradient(first.weight.master()) || wants_gradient(first.bias) ||
-                      wants_gradient(second.weight.master()) || wants_gradient(second.bias);
+  const bool learns = wants_gradient(x, first.weight.master(), first.bias, second.weight.master(), second.bias);
   if (!learns || !needs_input(activation)) {
     const Tensor hidden = fast::linear(x, first.weight, first.bias, activation, between);
     return fast::linear(hidden, second.weight, second.bias, Activation::none, {});
@@ -286,7 +285,7 @@ Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activat
   Tensor y;
   if (weight.packed() != nullptr) {
     y = packed_linear(x_MI, *weight.packed(), bias, activation, after);
-  } else if (wants_gradient(x) || wants_gradient(weight.master()) || wants_gradient(bias)) {
+  } else if (wants_gradient(x, weight.master(), bias)) {
     y = LinearFunction::apply(x_MI, weight.master(), optional(bias), weight.working(), activation, after);
   } else {
     y = compute_linear(x_MI, weight.working(), bias, activation, after).y;

@@ -109,6 +109,17 @@ const kernels::Bf16Panels* bf16_panels(const Tensor& x, const Weight& weight) {
   return &form.panels;
 }
 
+// The gradients that the forward pass saved times that of the result, and none for the other inputs, of `inputs`. In
+// place: autograd refuses to go back through the same graph again.
+variable_list saved_gradients(AutogradContext* context, const Tensor& of_result, std::size_t inputs) {
+  variable_list result = context->get_saved_variables();
+  for (Tensor& gradient : result) {
+    if (gradient.defined()) gradient.mul_(of_result);
+  }
+  result.resize(inputs);
+  return result;
+}
+
 class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFunction> {
  public:
   static variable_list forward(AutogradContext* context, const Tensor& hidden_MH, const Tensor& /*master*/,
@@ -122,12 +133,7 @@ class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFuncti
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    variable_list result = context->get_saved_variables();
-    for (Tensor& gradient : result) {  // in place: autograd refuses to go back through the same graph again
-      if (gradient.defined()) gradient.mul_(gradients[0]);
-    }
-    result.resize(7);
-    return result;
+    return saved_gradients(context, gradients[0], 7);
   }
 };
 
@@ -182,12 +188,7 @@ class DivergenceFunction : public torch::autograd::Function<DivergenceFunction> 
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    variable_list result = context->get_saved_variables();
-    for (Tensor& gradient : result) {  // in place, as in CrossEntropyFunction
-      if (gradient.defined()) gradient.mul_(gradients[0]);
-    }
-    result.resize(5);
-    return result;
+    return saved_gradients(context, gradients[0], 5);
   }
 };
 
@@ -230,7 +231,7 @@ CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, con
 Tensor symmetric_divergence(const Tensor& first_MH, const Tensor& second_MH, const Weight& output_VH,
                             const Tensor& bias_V) {
   const Tensor first = first_MH.contiguous(), second = second_MH.contiguous();
-  if (wants_gradient(first) || wants_gradient(second) || wants_gradient(output_VH.master()) || wants_gradient(bias_V)) {
+  if (wants_gradient(first, second, output_VH.master(), bias_V)) {
     return DivergenceFunction::apply(first, second, output_VH.master(), optional(bias_V), output_VH);
   }
   return compute_divergence(first, second, output_VH, bias_V, /*gradient=*/false).sum;

@@ -120,7 +120,7 @@ Tensor saved_or_recomputed(const Tensor& saved) {
 
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
   const Tensor rows = x.contiguous();
-  if (wants_gradient(x) || wants_gradient(gamma) || wants_gradient(beta)) {
+  if (wants_gradient(x, gamma, beta)) {
     return AddNormFunction::apply(rows, std::nullopt, gamma, optional(beta), eps, Dropout{})[0];
   }
   return compute_norm(rows, {}, gamma, beta, eps, {}).y;
@@ -128,7 +128,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, doub
 
 AddNorm add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& gamma, const Tensor& beta, double eps,
                        Dropout dropout) {
-  if (wants_gradient(x) || wants_gradient(residual) || wants_gradient(gamma) || wants_gradient(beta)) {
+  if (wants_gradient(x, residual, gamma, beta)) {
     const auto result =
         AddNormFunction::apply(x.contiguous(), optional(residual.contiguous()), gamma, optional(beta), eps, dropout);
     return {.sum = result[0], .norm = result[1]};

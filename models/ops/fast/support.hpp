@@ -79,7 +79,11 @@ inline Dropout remembered_dropout(AutogradContext& context) {
 inline std::optional<Tensor> optional(const Tensor& x) { return x.defined() ? std::optional(x) : std::nullopt; }
 inline Tensor defined_or_not(const std::optional<Tensor>& x) { return x.value_or(Tensor()); }
 
-inline bool wants_gradient(const Tensor& x) { return at::GradMode::is_enabled() && x.defined() && x.requires_grad(); }
+// True if one of the tensors wants a gradient.
+template <class... Tensors>
+bool wants_gradient(const Tensors&... x) {
+  return at::GradMode::is_enabled() && ((x.defined() && x.requires_grad()) || ...);
+}
 
 // The gradient of a matrix product's weight needs its input x. If x is the output of a norm, it is not saved (a sixth
 // of the memory of a block) but recomputed from the sum saved by the norm's own node:
