@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
+#include <span>
 
 #include "core/error.hpp"
 #include "models/layers/layers.hpp"
@@ -27,37 +27,18 @@ std::string mismatch(const TensorView& found, at::IntArrayRef expected) {
                   expected, ")");
 }
 
-bool fits(const TensorView& view, const torch::Tensor& tensor) {
-  return view.dtype == DType::f32 && view.shape == tensor.sizes().vec();
+// The tensors of a file in the order of `tensors`, undefined where none fits, and what does not fit.
+std::pair<std::vector<at::Tensor>, WeightReport> take_all(const SafetensorsFile& file,
+                                                          const std::filesystem::path& path,
+                                                          const NamedTensors& tensors) {
+  WeightTaker taker(path);
+  std::vector<at::Tensor> found;
+  for (const auto& [name, tensor] : tensors) found.push_back(taker.take(file.find(name), name, tensor.sizes()));
+  const auto follows = [](std::string_view) { return false; };
+  return {std::move(found), std::move(taker).report(std::span(&file, 1), follows)};
 }
 
-void copy(const TensorView& view, const torch::Tensor& tensor, const std::filesystem::path& file) {
-  tensor.copy_(as_fp32(view));
-  refuse_nonfinite(tensor, file.string() + ": " + view.name);
-}
-
-WeightReport compare(const SafetensorsFile& file, const NamedTensors& tensors) {
-  WeightReport report;
-  std::set<std::string, std::less<>> selected;
-  for (const auto& [name, tensor] : tensors) {
-    selected.insert(name);
-    const TensorView* found = file.find(name);
-    if (found == nullptr) {
-      report.missing.push_back(name);
-    } else if (!fits(*found, tensor)) {
-      report.mismatched.push_back(mismatch(*found, tensor.sizes()));
-    } else {
-      ++report.loaded;
-    }
-  }
-  for (const TensorView& view : file.tensors()) {
-    if (!selected.contains(view.name)) report.unused.push_back(view.name);
-  }
-  return report;
-}
-
-void check_fit(const SafetensorsFile& file, const std::string& path, const NamedTensors& tensors) {
-  const WeightReport found = compare(file, tensors);
+void check_fit(const WeightReport& found, const std::string& path) {
   std::string report;
   const auto add = [&](const char* what, const std::vector<std::string>& names) {
     if (!names.empty()) report += (report.empty() ? "" : "; ") + std::string(what) + " " + listed(names);
@@ -157,21 +138,22 @@ void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors
 
 void load_tensors(const std::filesystem::path& path, const NamedTensors& tensors) {
   const SafetensorsFile file(path);
-  check_fit(file, path.string(), tensors);
+  const auto [found, report] = take_all(file, path, tensors);
+  check_fit(report, path.string());
   const at::NoGradGuard no_grad;
-  for (const auto& [name, tensor] : tensors) copy(*file.find(name), tensor, path);
+  for (std::size_t i = 0; i < found.size(); ++i) tensors[i].second.copy_(found[i]);
 }
 
 WeightReport load_common_weights(const std::filesystem::path& path, const torch::nn::Module& module,
                                  const NamedTensors& tensors) {
   const SafetensorsFile file(path);
+  const auto [found, report] = take_all(file, path, tensors);
   const at::NoGradGuard no_grad;
-  for (const auto& [name, tensor] : tensors) {
-    const TensorView* found = file.find(name);
-    if (found != nullptr && fits(*found, tensor)) copy(*found, tensor, path);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i].defined()) tensors[i].second.copy_(found[i]);
   }
   refresh_weights(module);
-  return compare(file, tensors);
+  return report;
 }
 
 void load_weights(const std::filesystem::path& path, const torch::nn::Module& module) {
