@@ -19,7 +19,7 @@ template <>
 inline constexpr auto kEnumNames<StackChoice> = std::to_array<EnumName<StackChoice>>(
     {{StackChoice::both, "both"}, {StackChoice::encoder, "encoder"}, {StackChoice::decoder, "decoder"}});
 
-// Training resolves options left at auto (train/translation/defaults.hpp) before a model is built.
+// Training resolves options left at auto (train/translation/config.hpp) before a model is built.
 struct ModelConfig {
   ModelKind model = ModelKind::transformer;
   bool reverse_target = false;

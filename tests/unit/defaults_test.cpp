@@ -1,5 +1,5 @@
 // What "auto" becomes.
-#include "train/translation/defaults.hpp"
+#include "train/translation/config.hpp"
 
 #include <gtest/gtest.h>
 

@@ -102,4 +102,10 @@ struct TranslationConfig {
   void check_sizes(const OptionPlace& place) const;
 };
 
+// Resolve "auto": sizes of model and batches, and dropout, by the number of target tokens; and by the batches and the
+// model, learning rate, warm-up, limits and intervals. None depends on a limit that may be raised later, so that a
+// prolonged run equals a run with the higher limit from the start.
+void resolve_sizes(TranslationConfig& config, std::uint64_t target_tokens);
+void resolve_training(TranslationConfig& config, std::int64_t batches_per_epoch);
+
 }  // namespace attend

@@ -19,7 +19,7 @@
 #include "models/run/run.hpp"
 #include "models/translation/factory.hpp"
 #include "train/session.hpp"
-#include "train/translation/defaults.hpp"
+#include "train/translation/config.hpp"
 #include "train/translation/piece_links.hpp"
 #include "train/translation/task.hpp"
 
