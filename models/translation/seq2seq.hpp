@@ -9,9 +9,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "data/batch/batch.hpp"
 #include "models/layers/pass.hpp"
@@ -67,9 +69,14 @@ using Seq2Seq = std::shared_ptr<Seq2SeqImpl>;
 class EncodedSource final : public StepModel {
  public:
   // `model` must outlive it.
-  EncodedSource(const Seq2SeqImpl& model, const Sequences& src, Pass& pass);
+  EncodedSource(const Seq2SeqImpl& model, const Sequences& src, Pass& pass)
+      : model_(model), device_(src.ids_M.device()), memory_(model.encode(src, pass)) {}
 
-  std::unique_ptr<DecoderState> start() const override;
+  std::unique_ptr<DecoderState> start() const override {
+    std::vector<std::int64_t> sentences(memory_->layout.size());
+    std::iota(sentences.begin(), sentences.end(), 0);
+    return model_.start(*memory_, sentences);
+  }
   torch::Tensor step(DecoderState& state, const torch::Tensor& previous_R, Pass& pass) const override {
     return model_.step(*memory_, state, previous_R, pass);
   }
