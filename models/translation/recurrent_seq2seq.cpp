@@ -49,24 +49,15 @@ Tensor StepDropout::operator()(std::size_t place, const Tensor& x) const {
 
 namespace {
 
-// Collects the samples of hard attention over the steps.
-class SampledSteps {
- public:
-  void add(const SampledChoices& step) {
-    if (!step.entropy_R.defined()) return;
-    log_probabilities_.push_back(step.log_probability_R);
-    entropies_.push_back(step.entropy_R);
-  }
-  // The rows of all steps in the given order; undefined if nothing was sampled.
-  SampledChoices in_order(const Tensor& rows) const {
-    if (entropies_.empty()) return {};
-    return {.log_probability_R = at::cat(log_probabilities_).index_select(0, rows),
-            .entropy_R = at::cat(entropies_).index_select(0, rows)};
-  }
-
- private:
-  std::vector<Tensor> log_probabilities_, entropies_;
-};
+// The samples of hard attention of whole sentences from those of their steps; `packed` as in ops::Steps.
+SampledChoices of_sentences(const std::vector<SampledChoices>& steps, const Tensor& packed) {
+  const auto whole = [&](Tensor SampledChoices::*part) {
+    std::vector<Tensor> rows;
+    for (const SampledChoices& step : steps) rows.push_back(step.*part);
+    return at::cat(rows).index_select(0, packed);
+  };
+  return {whole(&SampledChoices::log_probability_R), whole(&SampledChoices::entropy_R)};
+}
 
 // The arithmetic of whole sentences from that of their steps; `packed` as in ops::Steps.
 AttentionArithmetic of_sentences(const std::vector<AttentionArithmetic>& steps, const Tensor& packed,
@@ -261,7 +252,7 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
       embedded_ME.index_select(0, ops::to_tensor(steps.rows, embedded_ME)).split_with_sizes(counts);
   std::vector<Tensor> outputs;
   std::vector<std::vector<Tensor>> hidden(pass.observes_hidden() ? state->layers.size() : 0);  // [layer][step]
-  SampledSteps sampled;
+  std::vector<SampledChoices> sampled;
   for (std::int64_t t = 0; t < steps.size(); ++t) {
     state->keep_first(counts[t]);
     dropout.move_to(steps.begin[t], counts[t]);
@@ -272,7 +263,7 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
       if (pass.observes_arithmetic(AttentionPlace::cross, 0)) arithmetic.push_back(state->attention.arithmetic);
     }
     for (std::size_t l = 0; l < hidden.size(); ++l) hidden[l].push_back(state->layers[l].hidden());
-    sampled.add(state->attention.sampled);
+    if (state->attention.sampled.entropy_R.defined()) sampled.push_back(state->attention.sampled);
   }
   const Tensor packed = ops::to_tensor(steps.packed, embedded_ME);
   if (!weights.empty()) {
@@ -287,7 +278,7 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
     pass.observer()->on_hidden(AttentionPlace::decoder, static_cast<std::int64_t>(l) + 1,
                                at::cat(hidden[l]).index_select(0, packed));
   }
-  if (pass.sampled() != nullptr) *pass.sampled() = sampled.in_order(packed);
+  if (pass.sampled() != nullptr && !sampled.empty()) *pass.sampled() = of_sentences(sampled, packed);
   return at::cat(outputs).index_select(0, packed);
 }
 

@@ -17,7 +17,6 @@
 #include "data/task/record_format.hpp"
 #include "eval/answers/answers.hpp"
 #include "models/run/run.hpp"
-#include "train/finetuning/objective.hpp"
 
 namespace attend {
 namespace {
@@ -62,6 +61,27 @@ torch::Tensor label_weights(const std::vector<std::string>& given, const Labelle
   }
   return at::tensor(weights, at::kDouble).to(device, at::kFloat);
 }
+
+// The loss of a task's head on its encoder.
+class HeadObjective : public Objective<LabelledBatch> {
+ public:
+  // Errors are weighted by their label's weight if `label_weights_L` is defined.
+  HeadObjective(TextModel model, torch::Tensor label_weights_L)
+      : model_(std::move(model)), label_weights_L_(std::move(label_weights_L)) {}
+
+  std::vector<LossTerm> terms(const LabelledBatch& batch) const override {
+    return {{.name = "loss", .weight = 1, .count = model_->head().count(batch)}};
+  }
+
+  std::vector<LossSum> losses(const LabelledBatch& batch, Pass& pass) const override {
+    const torch::Tensor loss = model_->head().loss(model_->logits(batch, pass), batch, label_weights_L_);
+    return {{.loss = loss, .reported = loss.detach()}};
+  }
+
+ private:
+  TextModel model_;
+  torch::Tensor label_weights_L_;
+};
 
 // The name of the score on a further validation file.
 std::string score_name(const TaskSplit& split) { return fs::path(split.file).stem().string() + "_score"; }
