@@ -25,9 +25,10 @@ std::optional<Number> parse_number(std::string_view text) {
   return value;
 }
 
-// 1 and "line" as "1 line", 3 and "line" as "3 lines".
+// 1 and "line" as "1 line", 3 and "line" as "3 lines", 3 and "batch" as "3 batches".
 inline std::string counted(std::int64_t count, std::string_view noun) {
-  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+  const char* ending = noun.ends_with("s") || noun.ends_with("ch") ? "es" : "s";
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : ending);
 }
 
 }  // namespace attend

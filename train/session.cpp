@@ -19,6 +19,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
 #include "core/signals.hpp"
 #include "core/version.hpp"
 #include "models/layers/layers.hpp"
@@ -249,13 +250,10 @@ void Session::join_run() {
 void Session::fit() {
   torch::nn::Module& model = task_->model();
   const std::int64_t parameters = count_parameters(model);
-  const auto counted = [](std::int64_t count, const char* one, const char* many) {
-    return fmt::format("{} {}", count, count == 1 ? one : many);
-  };
-  const std::string processes = ranks_.several() ? counted(ranks_.size(), "process", "processes") + " of " : "";
+  const std::string processes = ranks_.several() ? counted(ranks_.size(), "process") + " of " : "";
   log::info("{} of {:.2f} M parameters, {} on {}, {}{}; {} an epoch, {}", job_.model_name(),
             static_cast<double>(parameters) / 1e6, name_of(run_.precision), run_.device, processes,
-            counted(*run_.threads, "thread", "threads"), counted(task_->batches_per_epoch(), "batch", "batches"),
+            counted(*run_.threads, "thread"), counted(task_->batches_per_epoch(), "batch"),
             by_clock() ? "as many updates as max-time allows"
                        : fmt::format("{} updates at most", *config_.trainer.max_steps));
   if (ranks_.several()) {

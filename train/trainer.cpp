@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
 #include "core/random.hpp"
 #include "core/signals.hpp"
 #include "eval/metrics/translation_metrics.hpp"
@@ -85,8 +86,7 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   saved_ = state_.step;
   if (std::ssize(state_.scores) > config_.keep_best) state_.scores.resize(config_.keep_best);
   const auto describe = [](std::int64_t processes, std::int64_t accumulate) {
-    return fmt::format("{} process{} of {} batch{}", processes, processes == 1 ? "" : "es", accumulate,
-                       accumulate == 1 ? "" : "es");
+    return fmt::format("{} of {}", counted(processes, "process"), counted(accumulate, "batch"));
   };
   if (state_.processes == ranks_.size() && state_.accumulate == config_.accumulate) return;
   log::warn("an update was made by {}, and is now made by {}: the run resumes at the same position in the data, but {}",
