@@ -91,9 +91,9 @@ TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, StackKind 
 Tensor TransformerBlockImpl::attend_within(const Tensor& x_MH, const BlockInput& input, Pass& pass) const {
   const StackInput& stack = input.stack;
   ensure(stack.streams == nullptr || !fourier_, "an order needs attention");
-  if (fourier_) return fourier_->within(x_MH, stack.layout, input.selected);
+  if (fourier_) return fourier_->within(x_MH, input.layout, input.selected);
   if (stack.cache != nullptr) return self_attn_->step_within(x_MH, *stack.cache, input.layer, pass);
-  return self_attn_->within(x_MH, stack.layout, input.selected, input.layer, pass, stack.streams);
+  return self_attn_->within(x_MH, input.layout, input.selected, input.layer, pass, stack.streams);
 }
 
 Tensor TransformerBlockImpl::attend_to_memory(const Tensor& x_MH, const BlockInput& input, Pass& pass) const {
@@ -102,7 +102,7 @@ Tensor TransformerBlockImpl::attend_to_memory(const Tensor& x_MH, const BlockInp
   if (stack.cache != nullptr) {
     return multihead_attn_->step_to_memory(x_MH, stack.sentences, stack.cache->steps() - 1, memory, input.layer, pass);
   }
-  return multihead_attn_->to_memory(x_MH, stack.layout, memory, input.layer, pass);
+  return multihead_attn_->to_memory(x_MH, input.layout, memory, input.layer, pass);
 }
 
 ops::AddNorm TransformerBlockImpl::add(const Tensor& y_MH, const Tensor& x_MH, const Norm& norm, Pass& pass) const {
@@ -152,11 +152,7 @@ Tensor StackImpl::forward(Tensor x_MH, const StackInput& input, Pass& pass) cons
     ensure(input.selected == nullptr && input.cache == nullptr, "earlier tokens stand before whole sentences");
     continued.emplace(input.earlier->layout, input.layout, x_MH.device());
   }
-  const StackInput read{.layout = continued ? continued->layout : input.layout,
-                        .memory = input.memory,
-                        .streams = input.streams,
-                        .cache = input.cache,
-                        .sentences = input.sentences};
+  const Layout& layout = continued ? continued->layout : input.layout;
   for (std::int64_t i = 0; i < layers_; ++i) {
     const bool last = i + 1 == layers_;
     const Selection* selected = last ? input.selected : nullptr;
@@ -167,7 +163,8 @@ Tensor StackImpl::forward(Tensor x_MH, const StackInput& input, Pass& pass) cons
       selected = &continued->tokens;
     }
     if (!drops || drops->uniform() >= layer_drop_) {
-      x_MH = blocks_[i % blocks_.size()]->forward(x_MH, {.stack = read, .layer = i, .selected = selected}, pass);
+      x_MH = blocks_[i % blocks_.size()]->forward(
+          x_MH, {.stack = input, .layout = layout, .layer = i, .selected = selected}, pass);
     } else if (selected != nullptr) {
       x_MH = selected->of(x_MH);
     }

@@ -99,6 +99,7 @@ struct StackInput {
 // The same for one block.
 struct BlockInput {
   const StackInput& stack;
+  const Layout& layout;    // of x
   std::int64_t layer = 0;  // a shared block is applied in several layers
   const Selection* selected = nullptr;
 };

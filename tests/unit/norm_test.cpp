@@ -119,7 +119,7 @@ TEST(Block, NormsAndSumsStandWhereTheOptionsSay) {
         const TransformerBlock block(config, StackKind::encoder, /*layer=*/0);
         initialise(*block, 1);
         Pass pass = Pass::inference();
-        const Tensor found = block->forward(x, {.stack = {.layout = layout}}, pass);
+        const Tensor found = block->forward(x, {.stack = {.layout = layout}, .layout = layout}, pass);
         const Tensor expected = block_by_hand(Parts(*block), config, x, layout);
         const std::string what =
             std::string(name_of(place)) + ", " + std::string(name_of(kind)) + (residual ? "" : ", without residual");
