@@ -13,12 +13,22 @@ using torch::Tensor;
 
 Head::Head(torch::nn::Module& model, const HeadConfig& config, std::int64_t outputs)
     : dropout_(config.dropout),
+      pooler_(config.pooling
+                  ? model.register_module("pooler", make_pooling(*config.pooling, config.width, config.deviation))
+                  : nullptr),
       classifier_(model.register_module(
           "classifier", Linear(LinearConfig{.in = config.width, .out = outputs, .deviation = config.deviation}))) {}
 
+std::optional<Selection> Head::selected(const LabelledBatch& batch) const {
+  if (!pooler_ || !pooler_->reads_first()) return std::nullopt;
+  const Sequences& tokens = batch.input.tokens;
+  return select(first_rows(tokens.layout), tokens.layout, tokens.ids_M.device());
+}
+
 Tensor Head::logits(const Encoded& encoded, const SegmentedSequences& input, Pass& pass) const {
-  return at::linear(ops::dropout(read(encoded, input, pass), pass.dropout(dropout_)).to(at::kFloat),
-                    classifier_->weight.master(), classifier_->bias);
+  const Tensor read_RH = pooler_ ? pooler_->forward(encoded, input, pass) : encoded.hidden_MH;
+  return at::linear(ops::dropout(read_RH, pass.dropout(dropout_)).to(at::kFloat), classifier_->weight.master(),
+                    classifier_->bias);
 }
 
 namespace {
@@ -29,39 +39,9 @@ std::optional<Tensor> if_defined(const Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor) : std::nullopt;
 }
 
-// Registered before the linear map, in the order of the weight files.
-std::shared_ptr<PoolingImpl> add_pooling(torch::nn::Module& model, const HeadConfig& config) {
-  return model.register_module("pooler", make_pooling(config.pooling, config.width, config.deviation));
-}
-
-// A head that reads one vector per sequence.
-class PooledHead : public Head {
+class ClassificationHead : public Head {
  public:
-  PooledHead(torch::nn::Module& model, const HeadConfig& config, std::int64_t outputs)
-      : PooledHead(model, config, outputs, add_pooling(model, config)) {}
-
-  std::optional<Selection> selected(const LabelledBatch& batch) const override {
-    if (!pooler_->reads_first()) return std::nullopt;
-    const Sequences& tokens = batch.input.tokens;
-    return select(first_rows(tokens.layout), tokens.layout, tokens.ids_M.device());
-  }
-
- protected:
-  Tensor read(const Encoded& encoded, const SegmentedSequences& input, Pass& pass) const override {
-    return pooler_->forward(encoded, input, pass);
-  }
-
- private:
-  PooledHead(torch::nn::Module& model, const HeadConfig& config, std::int64_t outputs,
-             std::shared_ptr<PoolingImpl> pooler)
-      : Head(model, config, outputs), pooler_(std::move(pooler)) {}
-
-  std::shared_ptr<PoolingImpl> pooler_;
-};
-
-class ClassificationHead : public PooledHead {
- public:
-  ClassificationHead(torch::nn::Module& model, const HeadConfig& config) : PooledHead(model, config, config.labels) {}
+  ClassificationHead(torch::nn::Module& model, const HeadConfig& config) : Head(model, config, config.labels) {}
 
   Tensor loss(const Tensor& logits_BL, const LabelledBatch& batch, const Tensor& label_weights_L) const override {
     return at::cross_entropy_loss(logits_BL, batch.label_B, if_defined(label_weights_L), kSum);
@@ -69,9 +49,9 @@ class ClassificationHead : public PooledHead {
   Tensor predict(const Tensor& logits_BL) const override { return at::softmax(logits_BL, 1); }
 };
 
-class MultiLabelHead : public PooledHead {
+class MultiLabelHead : public Head {
  public:
-  MultiLabelHead(torch::nn::Module& model, const HeadConfig& config) : PooledHead(model, config, config.labels) {}
+  MultiLabelHead(torch::nn::Module& model, const HeadConfig& config) : Head(model, config, config.labels) {}
 
   Tensor loss(const Tensor& logits_BL, const LabelledBatch& batch, const Tensor& label_weights_L) const override {
     return at::binary_cross_entropy_with_logits(logits_BL, batch.labels_BL, if_defined(label_weights_L), {}, kSum) /
@@ -80,9 +60,9 @@ class MultiLabelHead : public PooledHead {
   Tensor predict(const Tensor& logits_BL) const override { return at::sigmoid(logits_BL); }
 };
 
-class RegressionHead : public PooledHead {
+class RegressionHead : public Head {
  public:
-  RegressionHead(torch::nn::Module& model, const HeadConfig& config) : PooledHead(model, config, 1) {}
+  RegressionHead(torch::nn::Module& model, const HeadConfig& config) : Head(model, config, 1) {}
 
   Tensor loss(const Tensor& numbers_B1, const LabelledBatch& batch, const Tensor& /*label_weights*/) const override {
     return at::mse_loss(numbers_B1.squeeze(1), batch.number_B, kSum);
@@ -93,8 +73,6 @@ class RegressionHead : public PooledHead {
 class SpanHead : public Head {
  public:
   SpanHead(torch::nn::Module& model, const HeadConfig& config) : Head(model, config, 2) {}
-
-  std::optional<Selection> selected(const LabelledBatch& /*batch*/) const override { return std::nullopt; }
 
   Tensor loss(const Tensor& logits_M2, const LabelledBatch& batch, const Tensor& /*label_weights*/) const override {
     const Layout& layout = batch.input.tokens.layout;

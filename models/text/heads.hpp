@@ -30,7 +30,7 @@ struct HeadConfig {
   std::int64_t labels = 0;         // number of labels or tags, if the task has any
   double deviation = 0;            // standard deviation of initial weights
   double dropout = 0;              // on the input of the linear map
-  Pooling pooling = Pooling::cls;  // for a head that reads one vector per sequence
+  std::optional<Pooling> pooling = {};  // of a head that reads one vector per sequence
 };
 
 // The parameters are registered in the model itself, under Hugging Face's names.
@@ -39,7 +39,7 @@ class Head {
   virtual ~Head() = default;
 
   // The tokens whose hidden states the head reads; nullopt: all.
-  virtual std::optional<Selection> selected(const LabelledBatch& batch) const = 0;
+  virtual std::optional<Selection> selected(const LabelledBatch& batch) const;
 
   // The logits, [R, O], always in fp32 for full precision.
   torch::Tensor logits(const Encoded& encoded, const SegmentedSequences& input, Pass& pass) const;
@@ -57,13 +57,9 @@ class Head {
  protected:
   Head(torch::nn::Module& model, const HeadConfig& config, std::int64_t outputs);
 
-  // The input of the linear map, [R, H].
-  virtual torch::Tensor read(const Encoded& encoded, const SegmentedSequences& /*input*/, Pass& /*pass*/) const {
-    return encoded.hidden_MH;
-  }
-
  private:
   double dropout_;
+  std::shared_ptr<PoolingImpl> pooler_;  // null: the head reads the states of tokens
   Linear classifier_;
 };
 
