@@ -32,10 +32,9 @@ RecurrenceOutput RecurrenceImpl::forward(const Tensor& x_MI, const Layout& layou
   if (pass.observes_hidden()) pass.observer()->on_hidden(AttentionPlace::encoder, 0, x_MI);
   for (std::size_t layer = 0; layer < num_layers; ++layer) {
     std::vector<ops::Direction> directions;
-    if (reading_ == Direction::both) {
-      directions = {{cells_[2 * layer].weights(), false}, {cells_[2 * layer + 1].weights(), true}};
-    } else {
-      directions = {{cells_[layer].weights(), reading_ == Direction::reversed}};
+    for (std::size_t d = 0; d < num_directions(reading_); ++d) {
+      const bool reverse = d == 1 || reading_ == Direction::reversed;
+      directions.push_back({cells_[num_directions(reading_) * layer + d].weights(), reverse});
     }
     if (layer > 0) result.output_MC = ops::dropout(result.output_MC, pass.dropout(dropout));
     const ops::LayerOutput read = ops::recurrent_layer({.x_MI = result.output_MC,

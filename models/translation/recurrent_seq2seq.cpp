@@ -150,7 +150,7 @@ Tensor RecurrentSeq2SeqImpl::bridged(const std::vector<CellState>& last, std::si
   return last[std::min(layer, last.size() - 1)].parts[part];
 }
 
-std::shared_ptr<RecurrentMemory> RecurrentSeq2SeqImpl::read(const Sequences& src, Pass& pass) const {
+std::shared_ptr<const Memory> RecurrentSeq2SeqImpl::encode(const Sequences& src, Pass& pass) const {
   const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
   const Tensor embedded_SE = src_embedding_.forward(src, {}, pass.dropout(config_.dropout), words);
   if (pass.observer() != nullptr) pass.observer()->on_source(embedded_SE);
@@ -172,26 +172,18 @@ std::shared_ptr<RecurrentMemory> RecurrentSeq2SeqImpl::read(const Sequences& src
   return memory;
 }
 
-std::shared_ptr<const Memory> RecurrentSeq2SeqImpl::encode(const Sequences& src, Pass& pass) const {
-  return read(src, pass);
-}
-
-std::unique_ptr<RecurrentState> RecurrentSeq2SeqImpl::start_state(const RecurrentMemory& memory,
-                                                                  std::span<const std::int64_t> sentences) const {
-  auto state = std::make_unique<RecurrentState>();
-  state->layers = memory.start;
-  state->output_RH = at::zeros_like(memory.start[0].hidden());
-  std::vector<std::int64_t> all(memory.layout.size());
-  std::iota(all.begin(), all.end(), 0);
-  state->context_RW = memory.context_BW;
-  state->attention.memory = MemoryRows(memory.keys, std::move(all));
-  state->select(sentences);
-  return state;
-}
-
 std::unique_ptr<DecoderState> RecurrentSeq2SeqImpl::start(const Memory& memory,
                                                           std::span<const std::int64_t> sentences) const {
-  return start_state(own<RecurrentMemory>(memory), sentences);
+  const auto& encoded = own<RecurrentMemory>(memory);
+  auto state = std::make_unique<RecurrentState>();
+  state->layers = encoded.start;
+  state->output_RH = at::zeros_like(encoded.start[0].hidden());
+  std::vector<std::int64_t> all(encoded.layout.size());
+  std::iota(all.begin(), all.end(), 0);
+  state->context_RW = encoded.context_BW;
+  state->attention.memory = MemoryRows(encoded.keys, std::move(all));
+  state->select(sentences);
+  return state;
 }
 
 Tensor RecurrentSeq2SeqImpl::step(const Memory& /*memory*/, DecoderState& state, const Tensor& previous_R,
@@ -209,17 +201,18 @@ Tensor RecurrentSeq2SeqImpl::step(const Memory& /*memory*/, DecoderState& state,
 }
 
 Tensor RecurrentSeq2SeqImpl::forward(const Batch& batch, Pass& pass) const {
-  const auto memory = read(batch.src, pass);
+  const auto encoded = encode(batch.src, pass);
+  const auto& memory = own<RecurrentMemory>(*encoded);
   const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
   const Tensor embedded_ME =
       tgt_embedding_->forward(batch.tgt, embedding_scale_, {}, pass.dropout(config_.dropout), words);
   const std::vector<DropoutPlace> places = dropout_places(pass);
   if (!pass.needs_weights(AttentionPlace::cross, 0) && pass.predicted_share() == 0 &&
       ops::may_fuse_sequences(embedded_ME)) {
-    const Tensor output_MH = fused(embedded_ME, batch.tgt.layout, *memory, places);
+    const Tensor output_MH = fused(embedded_ME, batch.tgt.layout, memory, places);
     if (output_MH.defined()) return output_MH;
   }
-  return unrolled(embedded_ME, batch.tgt.layout, *memory, places, pass);
+  return unrolled(embedded_ME, batch.tgt.layout, memory, places, pass);
 }
 
 Tensor RecurrentSeq2SeqImpl::with_own_words(const Tensor& embedded_RE, const Tensor& output_QH, Pass& pass) const {
@@ -241,7 +234,8 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
                                       std::span<const DropoutPlace> places, Pass& pass) const {
   if (target.num_tokens() == 0) return at::zeros({0, config_.width}, embedded_ME.options());
   const ops::Steps steps(target);
-  const auto state = start_state(memory, steps.order);
+  const auto started = start(memory, steps.order);
+  auto& state = own<RecurrentState>(*started);
   StepDropout dropout(places, steps, embedded_ME);
   const bool observed = pass.observes_attention(AttentionPlace::cross, 0);
   std::vector<Tensor> weights;                  // [step]: [R, S], if the model has attention
@@ -251,19 +245,19 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
   std::vector<Tensor> embedded =
       embedded_ME.index_select(0, ops::to_tensor(steps.rows, embedded_ME)).split_with_sizes(counts);
   std::vector<Tensor> outputs;
-  std::vector<std::vector<Tensor>> hidden(pass.observes_hidden() ? state->layers.size() : 0);  // [layer][step]
+  std::vector<std::vector<Tensor>> hidden(pass.observes_hidden() ? state.layers.size() : 0);  // [layer][step]
   std::vector<SampledChoices> sampled;
   for (std::int64_t t = 0; t < steps.size(); ++t) {
-    state->keep_first(counts[t]);
+    state.keep_first(counts[t]);
     dropout.move_to(steps.begin[t], counts[t]);
     if (t > 0 && pass.predicted_share() > 0) embedded[t] = with_own_words(embedded[t], outputs.back(), pass);
-    outputs.push_back(advance(embedded[t], *state, dropout, pass));
-    if (observed && state->attention.weights_RS.defined()) {
-      weights.push_back(state->attention.weights_RS);
-      if (pass.observes_arithmetic(AttentionPlace::cross, 0)) arithmetic.push_back(state->attention.arithmetic);
+    outputs.push_back(advance(embedded[t], state, dropout, pass));
+    if (observed && state.attention.weights_RS.defined()) {
+      weights.push_back(state.attention.weights_RS);
+      if (pass.observes_arithmetic(AttentionPlace::cross, 0)) arithmetic.push_back(state.attention.arithmetic);
     }
-    for (std::size_t l = 0; l < hidden.size(); ++l) hidden[l].push_back(state->layers[l].hidden());
-    if (state->attention.sampled.entropy_R.defined()) sampled.push_back(state->attention.sampled);
+    for (std::size_t l = 0; l < hidden.size(); ++l) hidden[l].push_back(state.layers[l].hidden());
+    if (state.attention.sampled.entropy_R.defined()) sampled.push_back(state.attention.sampled);
   }
   const Tensor packed = ops::to_tensor(steps.packed, embedded_ME);
   if (!weights.empty()) {

@@ -146,9 +146,6 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   Recurrence decoder_ = nullptr;
 
  private:
-  std::shared_ptr<RecurrentMemory> read(const Sequences& src, Pass& pass) const;
-  std::unique_ptr<RecurrentState> start_state(const RecurrentMemory& memory,
-                                              std::span<const std::int64_t> sentences) const;
   std::vector<DropoutPlace> dropout_places(Pass& pass) const;
   // The embeddings of a step, some replaced by those of the model's own predictions from the previous step (output [Q,
   // H], Q ≥ R).
