@@ -75,13 +75,13 @@ Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, std::int64
                      const std::function<Padded()>& pad, const std::function<Tensor(const Tensor&)>& unpad) const {
   const ops::Dropout dropout = pass.dropout(config_.dropout);
   ops::HeadsForm form{.heads = config_.count(), .dropout = dropout, .longest = std::max<std::int64_t>(1, longest)};
-  std::optional<Tensor> context_MH;
+  Tensor context_MH;
   if (fused && ops::has_fast_path(q) && !pass.edits(config_.place, layer) && score_->describe_heads(form) &&
       scope_->describe_heads(form)) {
     context_MH = fused(form);
   }
   const bool observed = pass.observes_attention(config_.place, layer);
-  if (context_MH && !observed) return *context_MH;
+  if (context_MH.defined() && !observed) return context_MH;
 
   const auto [q_BNTD, k_BNSD, v_BNSD, places, no_query_B1T1] = pad();
   const auto heads_together = [&](const Tensor& x_BNTD) { return unpad(x_BNTD.transpose(1, 2).flatten(2)); };
@@ -103,7 +103,7 @@ Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, std::int64
     arithmetic.values = values_of_queries(scope_, v_BNSD, places, q_BNTD.size(2));
     pass.observer()->on_arithmetic(config_.place, layer, arithmetic);
   }
-  if (context_MH) return *context_MH;
+  if (context_MH.defined()) return context_MH;
   return heads_together(scope_->context(ops::dropout(weights_BNTS, dropout), v_BNSD, places));
 }
 

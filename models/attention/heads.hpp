@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -80,7 +79,7 @@ class Heads {
     Places places;
     torch::Tensor no_query_B1T1 = {};  // true at the padding of the queries; undefined: none
   };
-  using FusedOp = std::function<std::optional<torch::Tensor>(const ops::HeadsForm&)>;
+  using FusedOp = std::function<torch::Tensor(const ops::HeadsForm&)>;
 
   // The mechanism, of queries like `q`, over at most `longest` keys of a sentence. `fused`, if there is one, computes
   // all of it, if q has a fast path; else `pad` gives what the equation reads, and `unpad` takes vectors [B, T, H] back

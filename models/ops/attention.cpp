@@ -1,7 +1,6 @@
 #include "models/ops/attention.hpp"
 
 #include "core/error.hpp"
-#include "models/ops/dispatch.hpp"
 #include "models/ops/paths.hpp"
 
 namespace attend::ops {
@@ -19,8 +18,8 @@ bool has_biases_for(const HeadsForm& form, std::int64_t length) {
 
 }  // namespace
 
-std::optional<Tensor> fused_attention(const QueriesKeysValues& rows, const Layout& queries, const Layout& keys,
-                                      const HeadsForm& form) {
+Tensor fused_attention(const QueriesKeysValues& rows, const Layout& queries, const Layout& keys,
+                       const HeadsForm& form) {
   ensure(queries.size() == keys.size(), "queries and keys have the same number of sentences");
   ensure(rows.first.size(0) == queries.num_tokens(), "the layout is that of the queries");
   ensure(rows.k().size(0) == keys.num_tokens(), "the layout is that of the keys");
@@ -30,23 +29,20 @@ std::optional<Tensor> fused_attention(const QueriesKeysValues& rows, const Layou
   ensure(has_biases_for(form, keys.max_length), "biases of all distances");
   ensure(form.numbers_M.defined() ? !form.causal : !form.biases_ND.defined() || queries.max_length <= form.longest,
          "every query has a place among the keys");
-  if (!has_fast_path(rows.first)) return std::nullopt;
   return fast::fused_attention(rows, queries, keys, form);
 }
 
-std::optional<Tensor> fused_attention_to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const Ancestry& ancestry,
-                                               const HeadsForm& form) {
+Tensor fused_attention_to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const Ancestry& ancestry,
+                                const HeadsForm& form) {
   ensure(has_biases_for(form, std::ssize(kv)), "biases of the distances of all steps");
   ensure(q_RH.scalar_type() == kv.back().scalar_type(), "queries and keys have the same type");
-  if (!has_fast_path(q_RH)) return std::nullopt;
   return fast::fused_attention_to_steps(q_RH, kv, ancestry, form);
 }
 
-std::optional<Tensor> fused_attention_to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
-                                                std::span<const std::int64_t> sentences, const HeadsForm& form) {
+Tensor fused_attention_to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
+                                 std::span<const std::int64_t> sentences, const HeadsForm& form) {
   ensure(!form.biases_ND.defined(), "a memory has no distances");
   ensure(q_RH.scalar_type() == kv_MC.scalar_type(), "queries and keys have the same type");
-  if (!has_fast_path(q_RH)) return std::nullopt;
   return fast::fused_attention_to_memory(q_RH, kv_MC, memory, sentences, form);
 }
 

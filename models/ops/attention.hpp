@@ -1,7 +1,7 @@
 // Fused attention of N heads with scaled dot products (arXiv 1706.03762, eq. 1) and biases by distance: softmax(q kᵀ /
 // sqrt(D) + b) v, over whole sentences and for the single queries of decoding. The plain formulation of these and of
-// every other combination is models/attention/heads.cpp, which asks here first: a function that has no fast path for
-// its tensors (dispatch.hpp) gives nothing.
+// every other combination is models/attention/heads.cpp. All functions require has_fast_path (dispatch.hpp) of the
+// queries.
 //
 // Legend: docs/architecture.md; R rows (hypotheses), H = N * D.
 #pragma once
@@ -10,7 +10,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -54,8 +53,8 @@ struct HeadsForm {
 
 // Attention within each sentence, of queries laid out by `queries` to keys by `keys` (the same number of sentences):
 // [M, H] in the type of the queries. A sentence without keys gives zeros.
-std::optional<torch::Tensor> fused_attention(const QueriesKeysValues& rows, const Layout& queries, const Layout& keys,
-                                             const HeadsForm& form);
+torch::Tensor fused_attention(const QueriesKeysValues& rows, const Layout& queries, const Layout& keys,
+                              const HeadsForm& form);
 
 // What R hypotheses have read so far in one layer, never copied: kv[t] is the product [R_t, 2H] = k | v that step t
 // made of its rows, and ancestry[t][r] is the row of it that hypothesis r descends from. A beam that splits or dies
@@ -65,13 +64,12 @@ std::optional<torch::Tensor> fused_attention(const QueriesKeysValues& rows, cons
 using Ancestry = std::vector<std::vector<std::int64_t>>;
 
 // Each row's query, the newest, over its own keys and values: [R, H], in the type of the query. Without gradient.
-std::optional<torch::Tensor> fused_attention_to_steps(const torch::Tensor& q_RH, std::span<const torch::Tensor> kv,
-                                                      const Ancestry& ancestry, const HeadsForm& form);
+torch::Tensor fused_attention_to_steps(const torch::Tensor& q_RH, std::span<const torch::Tensor> kv,
+                                       const Ancestry& ancestry, const HeadsForm& form);
 
 // Row r's query over the keys and values kv_MC [M, 2H] = k | v of sentence sentences[r]. An empty sentence gives zeros.
 // Without gradient.
-std::optional<torch::Tensor> fused_attention_to_memory(const torch::Tensor& q_RH, const torch::Tensor& kv_MC,
-                                                       const Layout& memory, std::span<const std::int64_t> sentences,
-                                                       const HeadsForm& form);
+torch::Tensor fused_attention_to_memory(const torch::Tensor& q_RH, const torch::Tensor& kv_MC, const Layout& memory,
+                                        std::span<const std::int64_t> sentences, const HeadsForm& form);
 
 }  // namespace attend::ops

@@ -143,8 +143,8 @@ Tensor with_whole_rows(const Tensor& x) { return !x.defined() || x.stride(1) == 
 
 }  // namespace
 
-std::optional<Tensor> fused_attention(const QueriesKeysValues& rows, const Layout& queries, const Layout& keys,
-                                      const HeadsForm& form) {
+Tensor fused_attention(const QueriesKeysValues& rows, const Layout& queries, const Layout& keys,
+                       const HeadsForm& form) {
   const QueriesKeysValues whole{with_whole_rows(rows.first), with_whole_rows(rows.second), with_whole_rows(rows.third)};
   HeadsForm of_heads = form;
   if (form.biases_ND.defined()) of_heads.biases_ND = form.biases_ND.expand({form.heads, -1});

@@ -41,8 +41,8 @@ Tensor attend_rows(const Tensor& q_RH, const HeadsForm& form, std::int64_t max_k
 
 }  // namespace
 
-std::optional<Tensor> fused_attention_to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const Ancestry& ancestry,
-                                               const HeadsForm& form) {
+Tensor fused_attention_to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const Ancestry& ancestry,
+                                const HeadsForm& form) {
   const std::int64_t steps = std::ssize(kv), stride = 2 * q_RH.size(1);
   return with_type(q_RH.scalar_type(), [&](auto type) {
     using T = decltype(type);
@@ -55,8 +55,8 @@ std::optional<Tensor> fused_attention_to_steps(const Tensor& q_RH, std::span<con
   });
 }
 
-std::optional<Tensor> fused_attention_to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
-                                                std::span<const std::int64_t> sentences, const HeadsForm& form) {
+Tensor fused_attention_to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
+                                 std::span<const std::int64_t> sentences, const HeadsForm& form) {
   const std::int64_t stride = 2 * q_RH.size(1);
   return with_type(q_RH.scalar_type(), [&](auto type) {
     using T = decltype(type);
