@@ -42,7 +42,7 @@ std::vector<Tensor> RecurrentLanguageImpl::beginning(std::int64_t rows) const {
   std::vector<Tensor> parts;
   const at::TensorOptions options = embedding_->weight.working().options().requires_grad(false);
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
-    for (const StatePart& part : Cell::state_parts(config_.cell)) {
+    for (const StatePart& part : state_parts(config_.cell)) {
       parts.push_back(at::zeros({rows, config_.width}, part.fp32 ? options.dtype(at::kFloat) : options));
     }
   }
@@ -50,7 +50,7 @@ std::vector<Tensor> RecurrentLanguageImpl::beginning(std::int64_t rows) const {
 }
 
 std::vector<CellState> RecurrentLanguageImpl::states_of(const std::vector<Tensor>& parts) const {
-  const std::size_t parts_of_layer = Cell::state_parts(config_.cell).size();
+  const std::size_t parts_of_layer = state_parts(config_.cell).size();
   ensure(parts.size() == parts_of_layer * static_cast<std::size_t>(config_.layers), "every layer has a state");
   std::vector<CellState> states(static_cast<std::size_t>(config_.layers));
   for (std::size_t i = 0; i < parts.size(); ++i) states[i / parts_of_layer].parts.push_back(parts[i]);
@@ -81,7 +81,7 @@ Tensor RecurrentLanguageImpl::step(DecoderState& state, const Tensor& previous_R
   Tensor x_RH = embed({.ids_M = previous_R, .layout = single_tokens(previous_R.size(0))}, pass);
   std::vector<CellState>& layers = own<RecurrentTextState>(state).layers;
   for (std::size_t l = 0; l < layers.size(); ++l) {
-    layers[l] = layers_->cells()[l].step(x_RH, layers[l]);
+    layers[l] = ops::cell_step(x_RH, layers[l], layers_->cells()[l]);
     x_RH = layers[l].hidden();
   }
   return ops::logits(x_RH, output_table(), output_bias());

@@ -7,13 +7,25 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/options.hpp"
-#include "models/layers/cell.hpp"
 #include "models/layers/layers.hpp"
+#include "models/ops/recurrent.hpp"
 
 namespace attend {
+
+using ops::CellState;
+
+// A part of a cell's state (ops/recurrent.hpp): its name, and the activation that maps any number into its range.
+struct StatePart {
+  std::string_view name;
+  ops::Activation activation;
+  bool fp32;  // true if it is fp32 even when activations are bf16
+};
+std::span<const StatePart> state_parts(CellKind kind);
 
 // The reading direction: both, with two cells (Schuster and Paliwal 1997); from the first token; or from the last
 // (Sutskever et al. 2014, arXiv 1409.3215).
@@ -48,15 +60,16 @@ class RecurrenceImpl : public Layer {
                            const std::vector<CellState>& start = {}, bool wants_memory = false) const;
 
   // The cells of all layers, from the bottom; in a bidirectional layer the forward cell comes first.
-  const std::vector<Cell>& cells() const { return cells_; }
-  std::vector<ops::CellWeights> cell_weights() const;
+  const std::vector<ops::CellWeights>& cells() const { return cells_; }
 
+  // Weights are uniform in ±0.1 (arXiv 1508.04025, 4.1) and biases 0, except the bias of an LSTM's forget gate, 1, so
+  // that the cell remembers from the start (Jozefowicz, Zaremba and Sutskever 2015).
   void initialise(RandomStream& random) override;
   void visit_weights(const std::function<void(ops::Weight&)>& f) override;
 
  private:
   Direction reading_;
-  std::vector<Cell> cells_;
+  std::vector<ops::CellWeights> cells_;
 };
 TORCH_MODULE(Recurrence);
 

@@ -45,9 +45,10 @@ Tensor BahdanauImpl::fused(const Tensor& embedded_ME, const Layout& target, cons
                            std::span<const DropoutPlace> places) const {
   const auto [attention, unsupported] = attention_->fused_sequence();
   if (!unsupported.empty()) return {};
-  const std::vector<ops::CellWeights> cells = decoder_->cell_weights();
-  ops::BahdanauDecoder decoder{
-      .layers = cells, .attention = attention, .context_dropout = places[kContext].dropout, .layer_dropouts = {}};
+  ops::BahdanauDecoder decoder{.layers = decoder_->cells(),
+                               .attention = attention,
+                               .context_dropout = places[kContext].dropout,
+                               .layer_dropouts = {}};
   for (const DropoutPlace& place : places.subspan(kLayer)) decoder.layer_dropouts.push_back(place.dropout);
   const auto [query_MH, context_MW] = ops::bahdanau_decoder(decoder, memory.decoder_input(embedded_ME, target));
   return ops::dropout(read_out(query_MH, embedded_ME, context_MW), places[kReadout].dropout);

@@ -54,7 +54,7 @@ Tensor FixedImpl::fused(const Tensor& embedded_ME, const Layout& target, const R
   Tensor x = every ? at::cat({embedded_ME, context_MW}, 1) : embedded_ME;
   for (std::size_t l = 0; l < decoder_->cells().size(); ++l) {
     if (l > 0) x = ops::dropout(x, places[kLayer + l - 1].dropout);
-    const std::array directions = {ops::Direction{decoder_->cells()[l].weights(), false}};
+    const std::array directions = {ops::Direction{decoder_->cells()[l], false}};
     x = ops::recurrent_layer({.x_MI = x, .layout = target, .start = &memory.start[l]}, directions).output_MC;
   }
   if (every) x = at::cat({context_MW, x}, 1);

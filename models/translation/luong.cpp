@@ -29,8 +29,7 @@ Tensor LuongImpl::fused(const Tensor& embedded_ME, const Layout& target, const R
                         std::span<const DropoutPlace> places) const {
   const auto [attention, unsupported] = attention_->fused_sequence();
   if (!unsupported.empty()) return {};
-  const std::vector<ops::CellWeights> cells = decoder_->cell_weights();
-  ops::LuongDecoder decoder{.layers = cells,
+  ops::LuongDecoder decoder{.layers = decoder_->cells(),
                             .attention = attention,
                             .combine_HC = combine_->weight,
                             .input_feeding = input_feeding_,

@@ -99,7 +99,7 @@ RecurrentSeq2SeqImpl::RecurrentSeq2SeqImpl(const RecurrentConfig& config, std::i
                                                                     .reading = config.reading}));
   for (std::int64_t layer = 0; layer < config.decoder_layers; ++layer) {
     std::vector<Linear>& bridge = bridges_.emplace_back();
-    for (const StatePart& part : Cell::state_parts(config.cell)) {
+    for (const StatePart& part : state_parts(config.cell)) {
       bridge.push_back(register_module("bridge_" + std::string(part.name) + "_l" + std::to_string(layer),
                                        Linear(LinearConfig{.in = bridge_width, .out = config.width})));
     }
@@ -123,7 +123,7 @@ Tensor RecurrentSeq2SeqImpl::step_cells(Tensor x, RecurrentState& state, const S
                                         std::size_t between) const {
   for (std::size_t l = 0; l < state.layers.size(); ++l) {
     if (l > 0) x = dropout(between + l - 1, x);
-    state.layers[l] = decoder_->cells()[l].step(x, state.layers[l]);
+    state.layers[l] = ops::cell_step(x, state.layers[l], decoder_->cells()[l]);
     x = state.layers[l].hidden();
   }
   return x;
@@ -160,7 +160,7 @@ std::shared_ptr<const Memory> RecurrentSeq2SeqImpl::encode(const Sequences& src,
   auto memory = std::make_shared<RecurrentMemory>();
   memory->layout = src.layout;
   prepare(read, *memory);
-  const std::span<const StatePart> parts = Cell::state_parts(config_.cell);
+  const std::span<const StatePart> parts = state_parts(config_.cell);
   for (std::size_t layer = 0; layer < bridges_.size(); ++layer) {
     CellState& start = memory->start.emplace_back();
     for (std::size_t p = 0; p < parts.size(); ++p) {
