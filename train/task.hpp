@@ -86,6 +86,7 @@ class Task {
 template <class Batch>
 class StreamTask : public Task {
  public:
+  TensorMetadata identity() const override { return identity_; }
   NamedTensors objective_state() const override { return objective_->state(); }
   void update_made(std::span<const double> means) override { objective_->update_made(means); }
 
@@ -96,8 +97,8 @@ class StreamTask : public Task {
   }
 
  protected:
-  StreamTask(std::unique_ptr<Objective<Batch>> objective, torch::Device device)
-      : objective_(std::move(objective)), device_(device) {}
+  StreamTask(std::unique_ptr<Objective<Batch>> objective, TensorMetadata identity, torch::Device device)
+      : objective_(std::move(objective)), device_(device), identity_(std::move(identity)) {}
 
   void stop() { stream_.reset(); }
 
@@ -139,6 +140,7 @@ class StreamTask : public Task {
   torch::Device device_;
 
  private:
+  TensorMetadata identity_;
   std::unique_ptr<BatchStream<Batch>> stream_;
 };
 

@@ -126,7 +126,7 @@ class PointTask : public StreamTask<PointBatch> {
 
  private:
   explicit PointTask(const std::shared_ptr<PointModel>& of)
-      : StreamTask(std::make_unique<PointObjective>(of->x, of->layer->passes), torch::kCPU),
+      : StreamTask(std::make_unique<PointObjective>(of->x, of->layer->passes), TensorMetadata{}, torch::kCPU),
         point(of),
         objective(static_cast<PointObjective&>(*objective_)) {}
   std::unique_ptr<BatchStream<PointBatch>> stream_from(DataPosition position, Shard shard) override {

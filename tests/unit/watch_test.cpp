@@ -202,7 +202,8 @@ class PairBatches {
 class PairTask : public StreamTask<Batch> {
  public:
   explicit PairTask(Seq2Seq model)
-      : StreamTask(std::make_unique<TranslationObjective>(model, ObjectiveConfig{}, /*samples=*/false), torch::kCPU),
+      : StreamTask(std::make_unique<TranslationObjective>(model, ObjectiveConfig{}, /*samples=*/false),
+                   TensorMetadata{}, torch::kCPU),
         model_(std::move(model)) {}
   ~PairTask() override { stop(); }
   torch::nn::Module& model() override { return *model_; }

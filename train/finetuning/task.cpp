@@ -118,11 +118,10 @@ FinetuningTask::FinetuningTask(TextModel model, const LabelledTask& task, const 
                                const FinetuningConfig& config, TaskSplit train, std::vector<TaskSplit> valid)
     : StreamTask(std::make_unique<HeadObjective>(
                      model, label_weights(config.label_weights, task, train, torch::Device(config.run.device))),
-                 torch::Device(config.run.device)),
+                 identity_of(config.model, task, tokenizer), torch::Device(config.run.device)),
       model_(std::move(model)),
       labelled_(task),
       config_(config),
-      identity_(identity_of(config.model, task, tokenizer)),
       train_(std::move(train)),
       valid_(std::move(valid)) {
   for (const auto& parameter : model_->named_parameters()) {

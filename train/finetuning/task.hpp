@@ -24,7 +24,6 @@ class FinetuningTask : public StreamTask<LabelledBatch> {
   ~FinetuningTask() override { stop(); }
 
   torch::nn::Module& model() override { return *model_; }
-  TensorMetadata identity() const override { return identity_; }
   // Layer-wise decay: layer_decay to the power of the layers above.
   double rate_of(const std::string& parameter) const override;
   MicroBatch largest() override;
@@ -43,7 +42,6 @@ class FinetuningTask : public StreamTask<LabelledBatch> {
   TextModel model_;
   LabelledTask labelled_;
   FinetuningConfig config_;
-  TensorMetadata identity_;
   TaskSplit train_;
   std::vector<TaskSplit> valid_;
   std::int64_t top_ = 0;  // depth of the highest layer

@@ -25,11 +25,11 @@ std::unique_ptr<LanguageObjective> language_objective(const LanguageModel& model
 
 LanguageTask::LanguageTask(LanguageModel model, const Tokenizer& tokenizer, const PretrainingConfig& config,
                            DocumentCorpus train, std::optional<DocumentCorpus> valid)
-    : StreamTask(language_objective(model, config), torch::Device(config.run.device)),
+    : StreamTask(language_objective(model, config), identity_of(config.model, tokenizer),
+                 torch::Device(config.run.device)),
       model_(std::move(model)),
       config_(config),
       end_(tokenizer.special().eos),
-      identity_(identity_of(config.model, tokenizer)),
       train_(std::move(train)),
       valid_(std::move(valid)) {
   batches_per_epoch_ = training_data().num_batches();

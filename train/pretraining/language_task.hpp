@@ -25,7 +25,6 @@ class LanguageTask : public StreamTask<LanguageBatch> {
   ~LanguageTask() override { stop(); }
 
   torch::nn::Module& model() override { return *model_; }
-  TensorMetadata identity() const override { return identity_; }
   // With a memory, after that is full. The state of the objective is then no longer that of the training.
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
@@ -46,7 +45,6 @@ class LanguageTask : public StreamTask<LanguageBatch> {
   LanguageModel model_;
   PretrainingConfig config_;
   std::int32_t end_;
-  TensorMetadata identity_;
   DocumentCorpus train_;
   std::int64_t batches_per_epoch_ = 0;
   std::optional<DocumentCorpus> valid_;

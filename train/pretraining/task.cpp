@@ -30,12 +30,12 @@ torch::Tensor unigram_nll(const DocumentCorpus& corpus, std::int64_t vocabulary)
 
 PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& tokenizer, const PretrainingConfig& config,
                                  DocumentCorpus train, std::optional<DocumentCorpus> valid)
-    : StreamTask(std::make_unique<PretrainingObjective>(model), torch::Device(config.run.device)),
+    : StreamTask(std::make_unique<PretrainingObjective>(model), identity_of(config.model.stack, tokenizer),
+                 torch::Device(config.run.device)),
       model_(std::move(model)),
       tokenizer_(tokenizer),
       config_(config),
       phases_(config.lengths("--phase", *config.max_tokens)),
-      identity_(identity_of(config.model.stack, tokenizer)),
       train_(std::move(train)),
       valid_(std::move(valid)) {
   batches_per_epoch_ = training_data(std::ssize(phases_) - 1).num_batches();

@@ -29,7 +29,6 @@ class PretrainingTask : public StreamTask<PretrainingBatch> {
   ~PretrainingTask() override { stop(); }
 
   torch::nn::Module& model() override { return *model_; }
-  TensorMetadata identity() const override { return identity_; }
   std::int64_t phase_at(double share) const override;
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
@@ -53,7 +52,6 @@ class PretrainingTask : public StreamTask<PretrainingBatch> {
   PretrainingConfig config_;
   std::vector<Phase> phases_;
   std::int64_t phase_ = 0;  // the current phase
-  TensorMetadata identity_;
   DocumentCorpus train_;
   std::int64_t batches_per_epoch_ = 0;
   std::optional<DocumentCorpus> valid_;

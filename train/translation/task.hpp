@@ -33,7 +33,6 @@ class TranslationTask : public StreamTask<Batch> {
   }
 
   torch::nn::Module& model() override { return *model_; }
-  TensorMetadata identity() const override { return identity_; }
   double rate_of(const std::string& parameter) const override { return is_of_gates(parameter) ? kGateRate : 1; }
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
@@ -70,7 +69,6 @@ class TranslationTask : public StreamTask<Batch> {
 
   Seq2Seq model_;
   TokenizerPair tokenizers_;
-  TensorMetadata identity_;
   metrics::MetricChoice metrics_;
   std::int64_t threads_;
   BatchIds ids_;
