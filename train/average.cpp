@@ -48,11 +48,6 @@ std::vector<std::int64_t> chosen_steps(const fs::path& run, const AverageConfig&
   return steps;
 }
 
-torch::Tensor as_tensor(const TensorView& view, const fs::path& run) {
-  if (view.dtype != DType::f32) throw UserError(run.string() + ": tensor " + view.name + " is not fp32");
-  return torch::from_blob(const_cast<std::byte*>(view.bytes.data()), view.shape, torch::kFloat);
-}
-
 // Sums in fp64, one tensor at a time.
 NamedTensors mean_of(const std::deque<SafetensorsFile>& files, const fs::path& run) {
   NamedTensors means;
@@ -60,10 +55,10 @@ NamedTensors mean_of(const std::deque<SafetensorsFile>& files, const fs::path& r
     torch::Tensor sum = torch::zeros(first.shape, torch::kDouble);
     for (const SafetensorsFile& file : files) {
       const TensorView* found = file.find(first.name);
-      if (found == nullptr || found->shape != first.shape) {
+      if (found == nullptr || found->shape != first.shape || !is_float(found->dtype)) {
         throw UserError(run.string() + ": its checkpoints differ in tensor " + first.name);
       }
-      sum += as_tensor(*found, run);
+      sum += as_fp32(*found);
     }
     means.emplace_back(first.name, (sum / static_cast<double>(files.size())).to(torch::kFloat));
   }

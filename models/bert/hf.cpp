@@ -140,11 +140,6 @@ const TensorView* find(const SafetensorsFile& file, const std::string& name) {
   return nullptr;
 }
 
-at::Tensor third_of(const at::Tensor& fused, int third) {
-  const std::int64_t rows = fused.size(0) / 3;
-  return fused.slice(0, third * rows, (third + 1) * rows);
-}
-
 bool is_of_sequences(const HfConfig& config) { return config.task && is_of_sequences(*config.task); }
 
 // The names in this family, but with our prefix.
@@ -199,7 +194,7 @@ NamedTensors to_hf(const NamedTensors& parameters, const HfConfig& config) {
     const at::Tensor tensor = parameter.detach();
     for (const HfPart& part : hf_parts_of(name, config)) {
       if (part.third) {
-        result.emplace_back(part.name, third_of(tensor, *part.third));
+        result.emplace_back(part.name, tensor.chunk(3)[*part.third]);
       } else if (part.rows_before > 0) {
         result.emplace_back(part.name, at::cat({tensor.new_zeros({part.rows_before, tensor.size(1)}), tensor}));
       } else {
@@ -222,7 +217,7 @@ WeightReport load_hf_weights(const std::filesystem::path& path, const torch::nn:
   WeightTaker taker(path);
   for (const auto& [name, tensor] : parameters) {
     for (const HfPart& part : hf_parts_of(name, config)) {
-      const at::Tensor target = part.third ? third_of(tensor, *part.third) : tensor;
+      const at::Tensor target = part.third ? tensor.chunk(3)[*part.third] : tensor;
       std::vector<std::int64_t> expected = target.sizes().vec();
       expected[0] += part.rows_before;
       const at::Tensor theirs = taker.take(find(file, part.name), part.name, expected);

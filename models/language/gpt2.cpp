@@ -80,9 +80,7 @@ bool follows_from_others(std::string_view name) {
 
 Gpt2Config read_gpt2_config(const std::filesystem::path& path) {
   const HfConfigFile file(path, "attend import reads GPT-2 models whose output table is that of the embeddings");
-  if (const auto type = file.get<std::string>("model_type"); type != "gpt2") file.refuse("model_type", type, "gpt2");
-  file.check_flags(kGpt2Flags);
-  file.check_known("GPT-2", kGpt2Flags, kGpt2Fields);
+  file.check_form("gpt2", "GPT-2", kGpt2Flags, kGpt2Fields);
   Gpt2Config config;
   BertOptions& stack = config.options.stack;
   stack.layers = file.size("n_layer", 1, 96);

@@ -60,8 +60,10 @@ void HfConfigFile::check_flags(std::span<const HfFlag> flags) const {
   }
 }
 
-void HfConfigFile::check_known(std::string_view model, std::span<const HfFlag> flags,
-                               std::span<const std::string_view> others) const {
+void HfConfigFile::check_form(std::string_view type, std::string_view model, std::span<const HfFlag> flags,
+                              std::span<const std::string_view> others) const {
+  if (const auto found = get<std::string>("model_type"); found != type) refuse("model_type", found, type);
+  check_flags(flags);
   for (const auto& [key, value] : json_.items()) {
     if (value.is_null() || std::ranges::find(flags, key, &HfFlag::key) != flags.end()) continue;
     if (std::ranges::find(others, key) != others.end()) continue;

@@ -83,9 +83,10 @@ class HfConfigFile {
 
   [[noreturn]] void refuse(std::string_view key, std::string_view found, std::string_view expected) const;
   void check_flags(std::span<const HfFlag> flags) const;
-  // Refuses a field of `model` that is no flag, not one of `others` and not one of kHfFieldsWithoutEffect.
-  void check_known(std::string_view model, std::span<const HfFlag> flags,
-                   std::span<const std::string_view> others) const;
+  // Checks the type and the flags, and refuses a field of `model` that is no flag, not one of `others` and not one of
+  // kHfFieldsWithoutEffect.
+  void check_form(std::string_view type, std::string_view model, std::span<const HfFlag> flags,
+                  std::span<const std::string_view> others) const;
   // Refuses a number that is there and not `expected`.
   void check_number(std::string_view key, double expected) const;
   // Refuses the integer of one field that does not divide that of another.

@@ -153,11 +153,7 @@ void check_positions(const TensorDirectory& tensors, std::int64_t width) {
 MarianConfig read_marian_config(const std::filesystem::path& path) {
   const HfConfigFile file(path,
                           "attend import reads MarianMT models with one table for target and output, and sinusoids");
-  if (const auto type = file.get<std::string>("model_type"); type != "marian") {
-    file.refuse("model_type", type, "marian");
-  }
-  file.check_flags(kFlags);
-  file.check_known("MarianMT", kFlags, kOtherFields);
+  file.check_form("marian", "MarianMT", kFlags, kOtherFields);
   const auto same_in_both = [&](const char* of_encoder, const char* of_decoder, std::int64_t least, std::int64_t most) {
     const std::int64_t value = file.size(of_encoder, least, most);
     if (const std::int64_t other = file.size(of_decoder, least, most); other != value) {
