@@ -17,66 +17,61 @@ namespace {
 
 namespace fs = std::filesystem;
 
-nlohmann::ordered_json to_json(const TrainState& state) {
-  nlohmann::ordered_json scores = nlohmann::ordered_json::array();
-  for (const TrainState::Score& score : state.scores) scores.push_back({{"step", score.step}, {"value", score.value}});
-  const TrainState::Interval& interval = state.interval;
-  return {{"step", state.step},
-          {"processes", state.processes},
-          {"accumulate", state.accumulate},
-          {"epoch", state.position.epoch},
-          {"batch", state.position.batch},
-          {"phase", state.position.phase},
-          {"tokens", state.tokens},
-          {"seconds", state.seconds},
-          {"validated", state.validated},
-          {"bad_validations", state.bad_validations},
-          {"scores", scores},
-          {"interval",
-           {{"updates", interval.updates},
-            {"tokens", interval.tokens},
-            {"seconds", interval.seconds},
-            {"loss", interval.loss},
-            {"nll", interval.nll},
-            {"counts", interval.counts}}}};
+// Call f(name, member) for the members of a state, and of its interval, that state.json has as they are.
+template <class State, class F>
+void for_members(State& state, const F& f) {
+  f("step", state.step);
+  f("processes", state.processes);
+  f("accumulate", state.accumulate);
+  f("epoch", state.position.epoch);
+  f("batch", state.position.batch);
+  f("phase", state.position.phase);
+  f("tokens", state.tokens);
+  f("seconds", state.seconds);
+  f("validated", state.validated);
+  f("bad_validations", state.bad_validations);
+}
+template <class Interval, class F>
+void for_members_of_interval(Interval& interval, const F& f) {
+  f("updates", interval.updates);
+  f("tokens", interval.tokens);
+  f("seconds", interval.seconds);
+  f("loss", interval.loss);
+  f("nll", interval.nll);
+  f("counts", interval.counts);
 }
 
-TrainState::Interval interval_of(const nlohmann::json& json, const std::string& file) {
-  const auto interval = json_member<nlohmann::json>(json, "interval", file);
-  TrainState::Interval result{.updates = json_member<std::int64_t>(interval, "updates", file),
-                              .tokens = json_member<std::int64_t>(interval, "tokens", file),
-                              .seconds = json_member<double>(interval, "seconds", file),
-                              .loss = json_member<double>(interval, "loss", file),
-                              .nll = json_member<std::vector<double>>(interval, "nll", file),
-                              .counts = json_member<std::vector<std::int64_t>>(interval, "counts", file)};
-  if (result.nll.size() != result.counts.size() || (result.updates > 0 && result.nll.empty())) {
-    throw UserError(file + ": \"interval\" has " + std::to_string(result.nll.size()) + " sums and " +
-                        std::to_string(result.counts.size()) + " counts",
-                    "the file was edited or is damaged");
-  }
-  return result;
+nlohmann::ordered_json to_json(const TrainState& state) {
+  nlohmann::ordered_json json, interval, scores = nlohmann::ordered_json::array();
+  for_members(state, [&](const char* name, const auto& value) { json[name] = value; });
+  for_members_of_interval(state.interval, [&](const char* name, const auto& value) { interval[name] = value; });
+  for (const TrainState::Score& score : state.scores) scores.push_back({{"step", score.step}, {"value", score.value}});
+  json["scores"] = scores;
+  json["interval"] = interval;
+  return json;
 }
 
 TrainState state_of(const fs::path& path) {
   const std::string file = path.string();
   const nlohmann::json json = read_json(path);
-  const auto number = [&](const char* key) { return json_member<std::int64_t>(json, key, file); };
-  TrainState state{.step = number("step"),
-                   .processes = number("processes"),
-                   .accumulate = number("accumulate"),
-                   .position = {.epoch = number("epoch"), .batch = number("batch"), .phase = number("phase")},
-                   .tokens = number("tokens"),
-                   .seconds = json_member<double>(json, "seconds", file),
-                   .validated = number("validated"),
-                   .bad_validations = number("bad_validations"),
-                   .scores = {},
-                   .interval = interval_of(json, file)};
+  TrainState state;
+  for_members(state, [&]<class Number>(const char* name, Number& value) {
+    value = json_member<Number>(json, name, file);
+    if (value < 0) throw UserError(file + ": " + name + " is negative", "the file was edited or is damaged");
+  });
   for (const nlohmann::json& score : json_member<std::vector<nlohmann::json>>(json, "scores", file)) {
     state.scores.push_back(
         {.step = json_member<std::int64_t>(score, "step", file), .value = json_member<double>(score, "value", file)});
   }
-  for (const char* key : {"step", "epoch", "batch", "phase", "tokens", "validated", "bad_validations"}) {
-    if (number(key) < 0) throw UserError(file + ": " + key + " is negative", "the file was edited or is damaged");
+  TrainState::Interval& interval = state.interval;
+  const auto stored = json_member<nlohmann::json>(json, "interval", file);
+  for_members_of_interval(interval, [&]<class Member>(const char* name, Member& value) {
+    value = json_member<Member>(stored, name, file);
+  });
+  if (interval.nll.size() != interval.counts.size() || (interval.updates > 0 && interval.nll.empty())) {
+    throw UserError(file + ": \"interval\" has " + std::to_string(interval.nll.size()) + " sums and " +
+                        std::to_string(interval.counts.size()) + " counts",
+                    "the file was edited or is damaged");
   }
   return state;
 }
