@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <span>
 #include <string>
 #include <vector>
@@ -115,12 +116,8 @@ void initialise(const torch::nn::Module& root, const InitialiserConfig& config, 
   initialise(root, seed);
   constexpr std::uint64_t kStream = 0x6d617472;  // streams different from those of the layers
   std::vector<Matrix> matrices;
-  for (const auto& module : root.modules(/*include_self=*/false)) {
-    const auto* layer = dynamic_cast<const Layer*>(module.get());
-    if (layer == nullptr) continue;
-    const std::vector<Matrix> own = matrices_of(*layer);
-    matrices.insert(matrices.end(), own.begin(), own.end());
-  }
+  for_each_layer(root,
+                 [&](const Layer& layer) { std::ranges::move(matrices_of(layer), std::back_inserter(matrices)); });
   in_parallel(matrices.size(), [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       initialise_matrix(matrices[i], config, RandomStream(combine_keys(seed, kStream, i)));

@@ -13,13 +13,6 @@
 namespace attend {
 namespace {
 
-template <class F>
-void for_each_layer(const torch::nn::Module& root, const F& f) {
-  for (const auto& module : root.modules(/*include_self=*/false)) {
-    if (auto* layer = dynamic_cast<Layer*>(module.get())) f(*layer);
-  }
-}
-
 template <class Draw>
 void fill(const torch::Tensor& parameter, const Draw& draw) {
   ensure(parameter.is_cpu() && parameter.is_contiguous(), "the parameter is contiguous and on the CPU");

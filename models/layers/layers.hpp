@@ -30,6 +30,14 @@ class Layer : public torch::nn::Module {
   virtual void visit_weights(const std::function<void(ops::Weight&)>& /*f*/) {}
 };
 
+// Calls f on every Layer below `root`.
+template <class F>
+void for_each_layer(const torch::nn::Module& root, const F& f) {
+  for (const auto& module : root.modules(/*include_self=*/false)) {
+    if (auto* layer = dynamic_cast<Layer*>(module.get())) f(*layer);
+  }
+}
+
 // Initialises every Layer below `root` from its own random stream, so that the same seed and architecture give the same
 // bits on every machine and with any number of threads.
 void initialise(const torch::nn::Module& root, std::uint64_t seed);
