@@ -156,10 +156,6 @@ Seq2Seq make_with_attention(const ModelConfig& config, const VocabularySizes& vo
   return std::make_shared<LuongImpl>(recurrent, std::move(attention), config.input_feeding);
 }
 
-Seq2Seq make_fixed(const ModelConfig& config, const VocabularySizes& vocabulary) {
-  return std::make_shared<FixedImpl>(recurrent_config(config, vocabulary), config.context, config.context_from);
-}
-
 }  // namespace
 
 void check_model(const ModelConfig& config, const OptionPlace& place) {
@@ -207,7 +203,9 @@ Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabular
     case ModelKind::transformer: model = make_transformer(config, vocabulary); break;
     case ModelKind::luong:
     case ModelKind::bahdanau: model = make_with_attention(config, vocabulary); break;
-    case ModelKind::fixed: model = make_fixed(config, vocabulary); break;
+    case ModelKind::fixed:
+      model = std::make_shared<FixedImpl>(recurrent_config(config, vocabulary), config.context, config.context_from);
+      break;
   }
   if (seed) initialise(*model, config.initial, *seed);
   return model;

@@ -16,8 +16,9 @@ const char* variable(const char* name) {
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
-int number(const char* name, int least, int most) {
+int number(const char* name, int least, int most, int missing = 0) {
   const char* text = variable(name);
+  if (text == nullptr) return missing;
   const auto value = parse_number<int>(std::string_view(text));
   if (!value || *value < least || *value > most) {
     throw UserError(std::string(name) + "=" + text + ": expected a number from " + std::to_string(least) + " to " +
@@ -25,10 +26,6 @@ int number(const char* name, int least, int most) {
                     std::string(kRemedy));
   }
   return *value;
-}
-
-int number_or(const char* name, int least, int most, int otherwise) {
-  return variable(name) ? number(name, least, most) : otherwise;
 }
 
 }  // namespace
@@ -44,8 +41,8 @@ Launch Launch::from_environment() {
   Launch launch;
   launch.size = number("WORLD_SIZE", 1, kMost);
   launch.rank = number("RANK", 0, launch.size - 1);
-  launch.local_size = number_or("LOCAL_WORLD_SIZE", 1, launch.size, 1);
-  launch.local_rank = number_or("LOCAL_RANK", 0, launch.local_size - 1, 0);
+  launch.local_size = number("LOCAL_WORLD_SIZE", 1, launch.size, /*missing=*/1);
+  launch.local_rank = number("LOCAL_RANK", 0, launch.local_size - 1);
   if (!launch.several()) return launch;
   for (const char* name : {"MASTER_ADDR", "MASTER_PORT"}) {
     if (variable(name)) continue;
@@ -56,7 +53,7 @@ Launch Launch::from_environment() {
   launch.port = static_cast<std::uint16_t>(number("MASTER_PORT", 1, kMost));
   const char* agent = variable("TORCHELASTIC_USE_AGENT_STORE");
   launch.listens = launch.rank == 0 && (agent == nullptr || std::string_view(agent) != "True");
-  launch.attempt = number_or("TORCHELASTIC_RESTART_COUNT", 0, 1'000'000, 0);
+  launch.attempt = number("TORCHELASTIC_RESTART_COUNT", 0, 1'000'000);
   return launch;
 }
 
