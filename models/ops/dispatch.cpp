@@ -32,10 +32,6 @@ bool has_fast_product(const torch::Tensor& x, const Weight& weight) {
   return has_fast_path(x) && x.scalar_type() == weight.working().scalar_type();
 }
 
-bool has_fast_sequence(const torch::Tensor& x) { return has_fast_path(x) && x.size(0) > 0; }
-
-bool has_fast_step(const torch::Tensor& x) { return has_fast_path(x) && !at::GradMode::is_enabled(); }
-
 bool may_fuse_sequences(const torch::Tensor& x) {
   static const bool unrolled = is_set("ATTEND_UNROLLED");
   return has_fast_path(x) && !unrolled && unrolled_scopes == 0;

@@ -14,11 +14,6 @@ bool has_fast_path(const torch::Tensor& x);
 // The same for a matrix product of x and the weight's working form, which must have the same type.
 bool has_fast_product(const torch::Tensor& x, const Weight& weight);
 
-// The same for a recurrence over whole sequences with at least one row, and for a single step in decoding, which has no
-// gradients.
-bool has_fast_sequence(const torch::Tensor& x);
-bool has_fast_step(const torch::Tensor& x);
-
 // True if this processor has bf16 instructions, so that bf16 products are faster than fp32 ones.
 bool has_native_bf16();
 

@@ -1,5 +1,7 @@
 #include "models/ops/recurrent.hpp"
 
+#include <ATen/core/grad_mode.h>
+
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/ops/paths.hpp"
@@ -41,14 +43,15 @@ CellState CellState::first(std::int64_t count) const {
 }
 
 CellState cell_step(const Tensor& x_RI, const CellState& state, const CellWeights& cell) {
-  return has_fast_step(x_RI) ? fast::cell_step(x_RI, state, cell) : plain::cell_step(x_RI, state, cell);
+  const bool is_fast = has_fast_path(x_RI) && !at::GradMode::is_enabled();
+  return is_fast ? fast::cell_step(x_RI, state, cell) : plain::cell_step(x_RI, state, cell);
 }
 
 LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> directions) {
   ensure(input.x_MI.size(0) == input.layout.num_tokens(), "the layout matches the input");
   ensure(directions.size() == 1 || directions.size() == 2, "a layer has one or two directions");
-  return has_fast_sequence(input.x_MI) ? fast::recurrent_layer(input, directions)
-                                       : plain::recurrent_layer(input, directions);
+  const bool is_fast = has_fast_path(input.x_MI) && input.x_MI.size(0) > 0;
+  return is_fast ? fast::recurrent_layer(input, directions) : plain::recurrent_layer(input, directions);
 }
 
 Attended attention_step(const AttentionForm& form, const Tensor& query_RH, const AttentionMemory& memory,
