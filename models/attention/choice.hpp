@@ -16,9 +16,6 @@ class Choice {
   // recorded in `sampled`, in the order of the queries.
   virtual torch::Tensor context(const torch::Tensor& weights_TS, const torch::Tensor& values_SW, Pass& pass,
                                 SampledChoices& sampled) const = 0;
-
-  // Whether it is the weighted sum that the fused ops (ops/recurrent.hpp) compute.
-  virtual bool is_soft() const { return false; }
 };
 
 class SoftChoice : public Choice {
@@ -27,7 +24,6 @@ class SoftChoice : public Choice {
                         SampledChoices& /*sampled*/) const override {
     return torch::matmul(weights_TS, values_SW);
   }
-  bool is_soft() const override { return true; }
 };
 
 }  // namespace attend

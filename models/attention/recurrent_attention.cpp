@@ -56,7 +56,7 @@ Attention::FusedForm Attention::fused_step() const {
     result.unsupported = option("scope", config_.scope);
   } else if (!score_->describe(result.form)) {
     result.unsupported = option("score", config_.score);
-  } else if (!choice_->is_soft()) {
+  } else if (config_.choice != ChoiceKind::soft) {
     result.unsupported = option("attention", config_.choice);
   }
   return result;
@@ -100,7 +100,7 @@ Tensor Attention::context(const Tensor& query_RH, AttentionState& state, Pass& p
   if (told) {
     arithmetic.weights = weights_R1S;
     arithmetic.context = context_R1W;
-    arithmetic.takes_largest = !choice_->is_soft();
+    arithmetic.takes_largest = config_.choice == ChoiceKind::hard;
     arithmetic.values = [values_RSW = memory.values_RSW()](std::int64_t) { return values_RSW.unsqueeze(1); };
     for (const auto part : AttentionArithmetic::of_queries()) {
       if ((arithmetic.*part).defined()) arithmetic.*part = (arithmetic.*part).unsqueeze(1);

@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::size_t kMostHfConfigBytes = std::size_t{4} << 20;
 
-std::string_view spelled_flag(bool flag) { return flag ? "true" : "false"; }
-
 }  // namespace
 
 HfConfigFile::HfConfigFile(const std::filesystem::path& path, std::string readable)
@@ -56,7 +54,7 @@ void HfConfigFile::refuse(std::string_view key, std::string_view found, std::str
 void HfConfigFile::check_flags(std::span<const HfFlag> flags) const {
   for (const HfFlag& flag : flags) {
     const bool value = get<bool>(flag.key, flag.missing);
-    if (value != flag.expected) refuse(flag.key, spelled_flag(value), spelled_flag(flag.expected));
+    if (value != flag.expected) refuse(flag.key, fmt::format("{}", value), fmt::format("{}", flag.expected));
   }
 }
 
