@@ -4,9 +4,12 @@
 
 #include <numeric>
 
+#include "core/error.hpp"
+
 namespace attend {
 
 void KeyValueCache::begin_step(std::int64_t rows) {
+  ensure(ancestry.empty() || std::ssize(ancestry.back()) == rows, "a step is of the hypotheses that there are");
   std::vector<std::int64_t>& own = ancestry.emplace_back(rows);
   std::iota(own.begin(), own.end(), 0);
 }

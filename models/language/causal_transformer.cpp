@@ -16,12 +16,8 @@ namespace {
 // The keys and values of all that R hypotheses have read.
 struct CausalState final : DecoderState {
   KeyValueCache cache;
-  std::int64_t num_rows = 0;
 
-  void select(std::span<const std::int64_t> rows) override {
-    num_rows = std::ssize(rows);
-    cache.select(rows);
-  }
+  void select(std::span<const std::int64_t> rows) override { cache.select(rows); }
 };
 
 EmbeddingConfig table(const BertConfig& config, std::int64_t rows, bool sinusoids = false) {
@@ -95,17 +91,15 @@ Tensor CausalTransformerImpl::forward(const Sequences& tokens, Pass& pass, Carri
   return hidden_MH;
 }
 
-std::unique_ptr<DecoderState> CausalTransformerImpl::start(std::int64_t rows) const {
+std::unique_ptr<DecoderState> CausalTransformerImpl::start(std::int64_t /*rows*/) const {
   auto state = std::make_unique<CausalState>();
   state->cache = KeyValueCache(config_.layers);
-  state->num_rows = rows;
   return state;
 }
 
 Tensor CausalTransformerImpl::step(DecoderState& state, const Tensor& previous_R, Pass& pass) const {
   KeyValueCache& cache = own<CausalState>(state).cache;
-  const std::int64_t num_rows = own<CausalState>(state).num_rows;
-  ensure(previous_R.size(0) == num_rows, "one token for every row");
+  const std::int64_t num_rows = previous_R.size(0);
   const Sequences tokens{.ids_M = previous_R, .layout = single_tokens(num_rows)};
   const Tensor x_RH = embed(tokens, cache.steps(), pass);
   cache.begin_step(num_rows);
