@@ -34,7 +34,7 @@ inline bool ends_with_beginning(const std::vector<std::int32_t>& ids, const Phra
   return ids.size() >= count && std::equal(ids.end() - static_cast<std::ptrdiff_t>(count), ids.end(), phrase.begin());
 }
 
-// Phrases that must not occur (asked.hpp).
+// Phrases that must not occur (wanted.hpp).
 struct ForbiddenPhrases {
   std::vector<PhraseIds> spaced;    // as tokenized after a space or at the beginning
   std::vector<PhraseIds> unspaced;  // as tokenized after a bracket, if different: forbidden unless a word precedes
@@ -50,7 +50,7 @@ struct Wanted {
   std::vector<PhraseIds> constraints = {};  // must occur
   const ForbiddenPhrases* forbidden = nullptr;
   std::vector<std::int32_t> prompt = {};  // read after bos, before the output begins; no part of it
-  // True if the output stops with these tokens (asked.hpp).
+  // True if the output stops with these tokens (wanted.hpp).
   std::function<bool(std::span<const std::int32_t> ids)> stops = {};
 };
 

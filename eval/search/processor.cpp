@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "eval/search/asked.hpp"
+#include "eval/search/wanted.hpp"
 #include "eval/search/repetition.hpp"
 #include "eval/search/truncation.hpp"
 

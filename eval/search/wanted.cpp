@@ -1,4 +1,4 @@
-#include "eval/search/asked.hpp"
+#include "eval/search/wanted.hpp"
 
 #include <algorithm>
 #include <cmath>
