@@ -29,9 +29,6 @@ std::vector<std::string> lines_of(const fs::path& path) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find_first_of("\r\n", at), text.size());
     lines.push_back(text.substr(at, end - at));
-    if (!is_utf8(lines.back())) {
-      throw UserError(fmt::format("{}:{}: not UTF-8", path.string(), lines.size()), "use another copy");
-    }
     at = end + (text.compare(end, 2, "\r\n") == 0 ? 2 : 1);
   }
   return lines;
@@ -83,6 +80,10 @@ Tokenizer import_gpt2_tokenizer(const fs::path& directory) {
     throw UserError(vocabulary.string() + ": not an object, expected pieces with their ids", "use another copy");
   }
   std::vector<std::string> lines = lines_of(merges);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (!is_utf8(lines[i]))
+      throw UserError(fmt::format("{}:{}: not UTF-8", merges.string(), i + 1), "use another copy");
+  }
   if (!lines.empty() && lines.front().starts_with("#version")) lines.erase(lines.begin());
   std::erase(lines, "");
   const fs::path config = directory / "tokenizer_config.json";

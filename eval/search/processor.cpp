@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "eval/search/wanted.hpp"
 #include "eval/search/repetition.hpp"
 #include "eval/search/truncation.hpp"
+#include "eval/search/wanted.hpp"
 
 namespace attend {
 namespace {

@@ -27,9 +27,9 @@ namespace attend {
 
 struct HeadConfig {
   std::int64_t width = 0;
-  std::int64_t labels = 0;         // number of labels or tags, if the task has any
-  double deviation = 0;            // standard deviation of initial weights
-  double dropout = 0;              // on the input of the linear map
+  std::int64_t labels = 0;              // number of labels or tags, if the task has any
+  double deviation = 0;                 // standard deviation of initial weights
+  double dropout = 0;                   // on the input of the linear map
   std::optional<Pooling> pooling = {};  // of a head that reads one vector per sequence
 };
 

@@ -18,8 +18,8 @@ namespace attend {
 
 class AddedPositions {
  public:
-  // Those of `kind`, if it is added, as wide as `table`. A learnt table is the module `name` of the model; sinusoids are
-  // its buffer "positions", multiplied by `scale`.
+  // Those of `kind`, if it is added, as wide as `table`. A learnt table is the module `name` of the model; sinusoids
+  // are its buffer "positions", multiplied by `scale`.
   AddedPositions(torch::nn::Module& model, PositionKind kind, const std::string& name, const EmbeddingConfig& table,
                  double scale = 1) {
     const PositionRecipe recipe = recipe_of(kind);
