@@ -94,6 +94,13 @@ def call(*command, source=None, output=None):
     return "" if output else done.stdout.decode()
 
 
+def write_documents_of_sentences(corpus):
+    """The English of the built-in pairs for pretraining, each sentence a document: sentences.train.txt and sentences.valid.txt."""
+    for part in "train", "valid":
+        lines = (corpus / f"{part}.en").read_text(encoding="utf-8").replace("\n", "\n\n")
+        (corpus / f"sentences.{part}.txt").write_text(lines, encoding="utf-8")
+
+
 def prepare_translation(args):
     """What all rows of translation models share: the tokenizer and sacreBLEU."""
     if not (args.runs / "multi30k.model").exists():
