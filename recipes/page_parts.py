@@ -36,9 +36,10 @@ def sorted_set(results, key):
 
 def made(results, recipe, text, folder):
     """Where, when and by what the rows were made."""
+    days = sorted({row["started"] for row in results})
     return (f"`recipes/{recipe}`: {text}; {sorted_set(results, 'processor')}, one thread per run, "
             f"{sorted_set(results, 'rows_at_a_time')} runs at a time; attend {sorted_set(results, 'attend')}; started "
-            f"{min(row['started'] for row in results)} to {max(row['started'] for row in results)}. `recipes/attention_pages` "
+            f"{' to '.join(dict.fromkeys([days[0], days[-1]]))}. `recipes/attention_pages` "
             f"generates this page from the files in [{folder}/]({folder}).\n")
 
 

@@ -1,5 +1,6 @@
 """Reads scores from runs and formats them; names the machine and the folder of results."""
 import json
+import os
 import pathlib
 import platform
 import statistics
@@ -39,10 +40,11 @@ def cell(mean, spread):
 
 
 def processor(device="cpu"):
-    """The model of the processor, or of the GPU where that is the device."""
+    """The model of the processor, or of the GPU where that is the device, and its matrix products if PyTorch was told to use TF32."""
     if device != "cpu":
         names = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, check=True, text=True)
-        return names.stdout.splitlines()[int(device.partition(":")[2] or 0)].strip()
+        name = names.stdout.splitlines()[int(device.partition(":")[2] or 0)].strip()
+        return f"{name} (TF32)" if os.environ.get("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE") == "1" else name
     with open("/proc/cpuinfo", encoding="utf-8") as lines:
         names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()
