@@ -76,7 +76,7 @@ class Bar:
 def chart(title, bars, reference=None):
     """Bars of BLEU on test, and a vertical line at the reference."""
     first = [test_bleu(bar.rows[0]) for bar in bars if bar.rows]
-    left, right, top, step = 270, 700, 34, 22
+    left, right, top, step = 300, 730, 34, 22
     lowest = 10 * (min(score["low"] for score in first) // 10)
     highest = 10 * (max(score["high"] for score in first) // 10 + 1)
     bottom = top + step * len(bars)
@@ -85,7 +85,7 @@ def chart(title, bars, reference=None):
         return f"{left + (right - left) * (score - lowest) / (highest - lowest):.1f}"
 
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 {bottom + 12}" width="760" height="{bottom + 12}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 790 {bottom + 12}" width="790" height="{bottom + 12}" role="img">',
         f"<title>{title}</title>",
         "<style>text{font:13px sans-serif;fill:#1f2328}.grid{stroke:#d1d9e0}.mark{stroke:#0969da;fill:#0969da;stroke-width:2}"
         ".none{stroke:#9a6700;fill:#9a6700}.transformer{stroke:#1a7f37;fill:#1a7f37}@media(prefers-color-scheme:dark){"
