@@ -5,6 +5,7 @@ from page_parts import made, speed, spread, table
 NAMES = {
     "gpt": "GPT",
     "gpt_rotary": "GPT, rotary positions",
+    "gpt_memory": "GPT, rotary positions, memory of 128",
     "gpt_half_length": "GPT, segments of half the length",
     "lstm": "LSTM",
     "gru": "GRU",
