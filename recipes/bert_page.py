@@ -1,16 +1,15 @@
 """The page of recipes/bert_variants."""
 
-from page_parts import by_kind, made, sorted_set, speed, table
-from scores import cell, mean_and_deviation
+from page_parts import by_kind, made, options, sorted_set, speed, table
+from scores import deviation, difference
 
 BASELINE = "baseline"
 TASKS = {"sst2": "SST-2 accuracy", "conll2003": "CoNLL-2003 F1"}
 
 
-def difference(row, base, task):
-    (ours, spread), (theirs, other) = (mean_and_deviation(of["tasks"][task]) for of in (row, base))
-    beyond = abs(ours - theirs) > spread + other
-    return f"{ours - theirs:+.1f}" + (" better" if beyond and ours > theirs else " worse" if beyond else "")
+def compare(row, base, task):
+    gain, verdict = difference(row["tasks"][task], base["tasks"][task], 100)
+    return f"{gain:+.1f} {verdict}".strip()
 
 
 def scores(kinds):
@@ -21,14 +20,13 @@ def scores(kinds):
         cells = [kind.replace("_", " "), f"{row['parameters'] / 1e6:.2f} M", f"{row['tokens'] / 1e6:.1f} M", speed(row),
                  f"{row['valid_loss']:.3f}", f"{row['valid_loss'] - base['valid_loss']:+.3f}" if compared else ""]
         for task in TASKS:
-            cells += [cell(*mean_and_deviation(row["tasks"][task])), difference(row, base, task) if compared else ""]
+            cells += [deviation(row["tasks"][task], 100), compare(row, base, task) if compared else ""]
         rows.append(cells)
     heads = [head for name in TASKS.values() for head in (name, "difference")]
     return table(["encoder", "parameters", "tokens seen", "tokens/s", "held-out loss", "difference", *heads], rows)
 
 
 def page(kinds, results):
-    options = [[kind.replace("_", " "), f"`{' '.join(row['options'])}`" if row["options"] else ""] for kind, (row, *_) in kinds.items()]
     return "\n".join([
         "# Parts of BERT\n",
         made(results, "bert_variants", "`recipes/pretraining mini` on English Wikipedia", "bert_variants"),
@@ -39,7 +37,7 @@ def page(kinds, results):
         "has one seed, whose noise is not in these deviations.\n",
         scores(kinds),
         "## Options\n",
-        table(["encoder", "options"], options),
+        options([(kind.replace("_", " "), row["options"]) for kind, (row, *_) in kinds.items()]),
     ])
 
 

@@ -1,6 +1,7 @@
 """The page of recipes/captions."""
 
-from page_parts import Bar, by_kind, chart, deviation, interval, made, spread, table, test_bleu
+from page_parts import Bar, by_kind, chart, interval, made, spread, table, test_bleu
+from scores import deviation
 
 NAMES = {
     "pairs": "pairs alone",

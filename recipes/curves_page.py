@@ -2,7 +2,7 @@
 
 import math
 
-from page_parts import TEST, interval, made, table, test_bleu, text_at
+from page_parts import TEST, interval, made, options, svg, table, test_bleu, text_at
 
 NAMES = {"bahdanau": "Bahdanau", "luong": "Luong", "fixed": "without attention", "transformer": "Transformer, 4 + 4 layers of 128",
          "transformer_wide": "Transformer, 2 + 2 layers of 256"}
@@ -65,16 +65,13 @@ def picture(results):
     style = "".join(f".{kind}{{stroke:{light};--fill:{light}}}" for kind, (light, _) in COLOURS.items())
     dark = "".join(f".{kind}{{stroke:{shade};--fill:{shade}}}" for kind, (_, shade) in COLOURS.items())
     drawn = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
-        "<title>BLEU on the test set against target tokens of training, and against sentence pairs of text</title>",
-        "<style>text{font:13px sans-serif;fill:#1f2328}.grid{stroke:#d1d9e0}polyline{fill:none;stroke-width:2}circle{fill:var(--fill)}"
-        f"{style}@media(prefers-color-scheme:dark){{text{{fill:#e6edf3}}.grid{{stroke:#3d444d}}{dark}}}</style>",
         *small_chart(LEFT, "BLEU by target tokens of training", training, of_tokens),
         *(small_chart(LEFT + WIDTH + GAP, "BLEU by sentence pairs of text", text, of_pairs) if text else [])]
     for place, kind in enumerate(training):
         y = TOP + HEIGHT + 50 + 20 * place
         drawn += [f'<polyline class="{kind}" points="{LEFT},{y - 4} {LEFT + 28},{y - 4}"/>', text_at(LEFT + 36, y, "start", NAMES[kind])]
-    return "\n".join([*drawn, "</svg>\n"])
+    return svg(width, height, "BLEU on the test set against target tokens of training, and against sentence pairs of text", 13,
+               "polyline{fill:none;stroke-width:2}circle{fill:var(--fill)}", style, dark, drawn)
 
 
 def scores(lines, label):
@@ -117,7 +114,7 @@ def page(results):
         "## By training\n", crossings(training), scores(training, of_tokens),
         *(["## By text\n", scores(text, of_pairs)] if text else []),
         "## Settings\n\nBeside those of recipes/rnn_attention.toml.\n",
-        table(["model", "options"], [[NAMES[kind], f"`{' '.join(points[-1][1]['options'])}`"] for kind, points in training.items()]),
+        options([(NAMES[kind], points[-1][1]["options"]) for kind, points in training.items()]),
     ])
 
 

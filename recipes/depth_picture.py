@@ -1,7 +1,8 @@
 """The picture of what --watch records by layer: small charts with logarithmic axes, encoder on the left and decoder on the right."""
 
-import html
 import math
+
+from page_parts import svg, text_at
 
 # Kinds of rows and the colour of their lines.
 DEPTH = {"layers_12_pre": "a", "layers_12_post": "b", "layers_12_pre_no_residual": "c", "layers_12_post_no_residual": "d"}
@@ -28,10 +29,6 @@ def by_layer(event, quantity, stack):
     return sorted(found)
 
 
-def text(x, y, anchor, words):
-    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}">{html.escape(words)}</text>'
-
-
 def small_chart(left, top, title, lines):
     """`lines`: colour, style, and the numbers by layer."""
     numbers = [number for *_, points in lines for _, number in points]
@@ -48,11 +45,11 @@ def small_chart(left, top, title, lines):
     def y(number):
         return top + HEIGHT * (highest - math.log10(number)) / (highest - lowest)
 
-    drawn = [text(left, top - 10, "start", title)]
+    drawn = [text_at(left, top - 10, "start", title)]
     for power in range(lowest, highest + 1, max(1, (highest - lowest) // 4)):
         drawn += [f'<line class="grid" x1="{left}" x2="{left + WIDTH}" y1="{y(10.0**power):.1f}" y2="{y(10.0**power):.1f}"/>',
-                  text(left - 6, y(10.0**power) + 4, "end", f"{10.0**power:g}")]
-    drawn += [text(x(layer), top + HEIGHT + 16, "middle", str(layer)) for layer in sorted(set(layers))[::2]]
+                  text_at(left - 6, round(y(10.0**power) + 4), "end", f"{10.0**power:g}")]
+    drawn += [text_at(round(x(layer)), top + HEIGHT + 16, "middle", str(layer)) for layer in sorted(set(layers))[::2]]
     for colour, style, points in lines:
         path = " ".join(f"{x(layer):.1f},{y(number):.1f}" for layer, number in points)
         drawn.append(f'<polyline class="{colour} {style}" points="{path}"/>')
@@ -70,7 +67,7 @@ def picture(watched):
         for kind in shown:
             label = kind.removeprefix("layers_12_").replace("_", " ")
             drawn += [f'<line class="{kinds[kind]}" x1="{across}" x2="{across + 18}" y1="{top - 4}" y2="{top - 4}"/>',
-                      text(across + 23, top, "start", label)]
+                      text_at(across + 23, top, "start", label)]
             across += 40 + 7 * len(label)
         for place, stack in enumerate(("encoder", "decoder")):
             lines = [(kinds[kind], style, by_layer(watched[kind]["watch"][style], quantity, stack)) for kind in shown
@@ -80,11 +77,6 @@ def picture(watched):
     light = "".join(f".{name}{{stroke:{colour}}}" for name, (colour, _) in COLOURS.items())
     dark = "".join(f".{name}{{stroke:{colour}}}" for name, (_, colour) in COLOURS.items())
     width, height = LEFT + 2 * WIDTH + GAP + 20, top - TOP + 20
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
-        "<title>Gradient, sub-layers and distance from rank one by layer</title>",
-        "<style>text{font:12px sans-serif;fill:#1f2328}.grid{stroke:#d1d9e0}line,polyline{stroke-width:2;fill:none}.grid{stroke-width:1}"
-        f".start{{stroke-dasharray:4 3}}{light}@media(prefers-color-scheme:dark){{text{{fill:#e6edf3}}.grid{{stroke:#3d444d}}{dark}}}"
-        "</style>",
-        text(LEFT, 20, "start", "Models of 12 + 12 layers, by layer: dashed at the first update, solid at the last."),
-        *drawn, "</svg>\n"])
+    drawn.insert(0, text_at(LEFT, 20, "start", "Models of 12 + 12 layers, by layer: dashed at the first update, solid at the last."))
+    return svg(width, height, "Gradient, sub-layers and distance from rank one by layer", 12,
+               "line,polyline{stroke-width:2;fill:none}.grid{stroke-width:1}.start{stroke-dasharray:4 3}", light, dark, drawn)

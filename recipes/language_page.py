@@ -1,6 +1,6 @@
 """The page of recipes/language."""
 
-from page_parts import made, speed, spread, table
+from page_parts import in_order, made, options, speed, spread, table
 
 NAMES = {
     "gpt": "GPT",
@@ -48,9 +48,9 @@ def page(results):
         "there are fewer positions.\n",
         contexts(results),
         "## Options\n",
-        table(["model", "options"], [[NAMES[row["kind"]], f"`{' '.join(row['options'])}`"] for row in results]),
+        options([(NAMES[row["kind"]], row["options"]) for row in results]),
     ])
 
 
 def files(results):
-    return {"language.md": page(sorted(results, key=lambda row: list(NAMES).index(row["kind"])))}
+    return {"language.md": page(in_order(results, NAMES))}

@@ -2,7 +2,6 @@
 
 import dataclasses
 import html
-import statistics
 
 TEST, VALID = "test_2016_flickr", "val"
 
@@ -11,17 +10,22 @@ def interval(score):
     return f"{score['score']:.1f} ({score['low']:.1f} to {score['high']:.1f})"
 
 
-def deviation(values):
-    return f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}"
-
-
 def table(heads, rows):
     lines = [heads, ["---"] * len(heads), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
+def options(named):
+    """The table of (name, words of a command line)."""
+    return table(["model", "options"], [[name, f"`{' '.join(options)}`" if options else ""] for name, options in named])
+
+
 def section(text, content):
     return [text, content] if content else []
+
+
+def in_order(results, names):
+    return sorted(results, key=lambda row: list(names).index(row["kind"]))
 
 
 def spread(values):
@@ -64,6 +68,16 @@ def text_at(x, y, anchor, words, style=""):
     return f'<text x="{x}" y="{y}" text-anchor="{anchor}"{style}>{html.escape(words)}</text>'
 
 
+def svg(width, height, title, size, styles, light, dark, drawn):
+    """A picture with text of a size, whose colours depend on the reader's scheme."""
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
+        f"<title>{title}</title>",
+        f"<style>text{{font:{size}px sans-serif;fill:#1f2328}}.grid{{stroke:#d1d9e0}}{styles}{light}@media(prefers-color-scheme:dark){{"
+        f"text{{fill:#e6edf3}}.grid{{stroke:#3d444d}}{dark}}}</style>",
+        *drawn, "</svg>\n"])
+
+
 @dataclasses.dataclass
 class Bar:
     """A line of a chart: the interval of the first seed as a line, all seeds as dots, and a number. Without rows it is a heading."""
@@ -84,13 +98,7 @@ def chart(title, bars, reference=None):
     def x(score):
         return f"{left + (right - left) * (score - lowest) / (highest - lowest):.1f}"
 
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 790 {bottom + 12}" width="790" height="{bottom + 12}" role="img">',
-        f"<title>{title}</title>",
-        "<style>text{font:13px sans-serif;fill:#1f2328}.grid{stroke:#d1d9e0}.mark{stroke:#0969da;fill:#0969da;stroke-width:2}"
-        ".none{stroke:#9a6700;fill:#9a6700}.transformer{stroke:#1a7f37;fill:#1a7f37}@media(prefers-color-scheme:dark){"
-        "text{fill:#e6edf3}.grid{stroke:#3d444d}.mark{stroke:#4493f8;fill:#4493f8}.none{stroke:#d29922;fill:#d29922}"
-        ".transformer{stroke:#3fb950;fill:#3fb950}}</style>"]
+    lines = []
     for score in range(int(lowest), int(highest) + 1, 10):
         lines += [f'<line class="grid" x1="{x(score)}" x2="{x(score)}" y1="{top - 8}" y2="{bottom}"/>',
                   text_at(x(score), top - 14, "middle", f"{score} BLEU" if score == lowest else str(score))]
@@ -107,4 +115,6 @@ def chart(title, bars, reference=None):
                   f'<line class="{bar.colour}" x1="{x(score["low"])}" x2="{x(score["high"])}" y1="{y}" y2="{y}"/>',
                   *(f'<circle class="{bar.colour}" cx="{x(test_bleu(row)["score"])}" cy="{y}" r="3.5"/>' for row in bar.rows),
                   text_at(right + 12, y + 4, "start", f"{bar.number:.1f}")]
-    return "\n".join([*lines, "</svg>\n"])
+    return svg(790, bottom + 12, title, 13, "", ".mark{stroke:#0969da;fill:#0969da;stroke-width:2}"
+               ".none{stroke:#9a6700;fill:#9a6700}.transformer{stroke:#1a7f37;fill:#1a7f37}",
+               ".mark{stroke:#4493f8;fill:#4493f8}.none{stroke:#d29922;fill:#d29922}.transformer{stroke:#3fb950;fill:#3fb950}", lines)

@@ -1,6 +1,7 @@
 """The page of recipes/rnn_attention."""
 
-from page_parts import TEST, VALID, Bar, by_kind, chart, deviation, interval, made, section, speed, spread, table, test_bleu
+from page_parts import TEST, VALID, Bar, by_kind, chart, in_order, interval, made, options, section, speed, spread, table, test_bleu
+from scores import deviation
 
 LENGTHS = ("under 10", "10 to 19", "20 and more")
 NAMES = {
@@ -80,10 +81,6 @@ def picture(results):
     return chart("BLEU of every kind of recurrent attention on the test set", sorted(bars, key=lambda bar: -bar.number))
 
 
-def commands(results):
-    return table(["model", "options"], [[NAMES[row["kind"]], f"`{' '.join(row['options'])}`"] for row in results])
-
-
 def page(results):
     first = [row for row in results if row["seed"] == 1]
     tokens = spread(row["tokens"] / 1e6 for row in results)
@@ -103,10 +100,10 @@ def page(results):
         *section("## Gain from attention\n\nBLEU on test and val together minus that of the model without attention whose context is "
                  "read once, by words in the source: mean over seeds ± deviation.\n", gaps(results)),
         "## Options\n",
-        commands(first),
+        options([(NAMES[row["kind"]], row["options"]) for row in first]),
     ])
 
 
 def files(results):
-    results = sorted(results, key=lambda row: list(NAMES).index(row["kind"]))
+    results = in_order(results, NAMES)
     return {"rnn_attention.md": page(results), "rnn_attention.svg": picture(results)}

@@ -7,6 +7,10 @@ def percent(score):
     return f"{100 * score:.1f}"
 
 
+def percent_interval(score):
+    return f"{percent(score['value'])} ({percent(score['low'])} to {percent(score['high'])})"
+
+
 def relations_of(report):
     """The relations that one head finds significantly more often than the best fixed offset, the furthest above it first."""
     found = sorted((relation for relation in report["relations"] if relation["p_holm"] < 0.05),
@@ -31,10 +35,9 @@ def relations(kind, found):
     lines = []
     for name, best in found.items():
         for relation in best:
-            accuracy = relation["accuracy"]
             lines.append([name, relation["relation"], "dependent to head" if relation["to_head"] else "head to dependent",
                           f"{relation['layer']}, {relation['head']}",
-                          f"{percent(accuracy['value'])} ({percent(accuracy['low'])} to {percent(accuracy['high'])})",
+                          percent_interval(relation["accuracy"]),
                           percent(relation["baseline"]), str(relation["instances"])])
     return table([kind, "relation", "from", "layer, head", "accuracy, %", "fixed offset, %", "instances"], lines)
 

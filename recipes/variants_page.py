@@ -5,8 +5,9 @@ import math
 import statistics
 
 from depth_picture import picture as depth_picture
-from page_parts import TEST, Bar, by_kind, chart, deviation, made, speed, spread, table, test_bleu
+from page_parts import TEST, Bar, by_kind, chart, in_order, made, options, speed, spread, table, test_bleu
 from recurrent_page import NAMES
+from scores import deviation
 
 BASELINE = "transformer"
 GROUPS = ("positions", "self-attention", "projections", "norm", "sub-layers", "activation", "together", "score", "window", "heads",
@@ -57,9 +58,9 @@ def mean_bleu(rows):
     return statistics.mean(values(rows))
 
 
-def mean_of(numbers, digits=1):
+def mean_of(numbers):
     """With the deviation, if there are several."""
-    return deviation(numbers) if len(numbers) > 1 else f"{numbers[0]:.{digits}f}"
+    return deviation(numbers) if len(numbers) > 1 else f"{numbers[0]:.1f}"
 
 
 def pooled_deviation(kinds):
@@ -190,13 +191,12 @@ def depth(kinds):
 def commands(kinds):
     base = kinds[BASELINE][0]["options"]
 
-    def own(options):
+    def own(words):
         pairs = list(zip(base[::2], base[1::2]))
-        return " ".join(f"{name} {value}" for name, value in zip(options[::2], options[1::2]) if (name, value) not in pairs)
+        return [word for pair in zip(words[::2], words[1::2]) if pair not in pairs for word in pair]
 
-    rows = [[name_of(kind), f"`{own(kinds[kind][0]['options'])}`"] for group, of in groups_of(kinds).items() if group != "recurrent"
-            for kind in of]
-    return table(["model", "options"], [[name_of(BASELINE), f"`{' '.join(base)}`"], *rows])
+    return options([(name_of(BASELINE), base), *((name_of(kind), own(kinds[kind][0]["options"])) for group, of in groups_of(kinds).items()
+                                                 if group != "recurrent" for kind in of)])
 
 
 def page(kinds, variants):
@@ -228,8 +228,7 @@ def page(kinds, variants):
 
 def files(recurrent, variants):
     """`recurrent` has the baseline."""
-    order = list(NAMES)
-    kinds = by_kind([*sorted(recurrent, key=lambda row: order.index(row["kind"])), *variants])
+    kinds = by_kind([*in_order(recurrent, NAMES), *variants])
     if BASELINE not in kinds:
         return {}
     result = {"transformer_variants.md": page(kinds, variants), "transformer_variants.svg": picture(kinds)}

@@ -1,0 +1,113 @@
+"""What every recipe needs: its command line, calls of attend, files of results, and the name of the machine."""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import tomllib
+
+HERE = pathlib.Path(__file__).resolve().parent
+ATTEND = str(HERE / "run_attend")
+
+
+def results_folder():
+    """docs/results of this checkout; of an installed recipe, that of the working directory."""
+    checkout = HERE.parent / "docs" / "results"
+    return checkout if checkout.is_dir() else pathlib.Path("docs", "results")
+
+
+def parser(about, name=None, results="", **more):
+    """A command line described by `about`. With a name it has --runs, runs/NAME by default, and --results, a folder in docs/results."""
+    found = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter, **more)
+    if name:
+        found.add_argument("--runs", type=pathlib.Path, default=pathlib.Path("runs", name), help="folder of runs and intermediate files")
+        found.add_argument("--results", type=pathlib.Path, default=results_folder() / results)
+    return found
+
+
+def make_folders(args):
+    for folder in args.runs, args.results:
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def data_folder(options, *folders):
+    """The folder of all data; refuses a call without it."""
+    if "ATTEND_DATA" not in os.environ:
+        options.error(f"set ATTEND_DATA to the folder that contains {', '.join(folders)}")
+    return pathlib.Path(os.environ["ATTEND_DATA"])
+
+
+def words(options):
+    """Options as words of a command line."""
+    return [word for name, value in options.items() for word in (f"--{name}", str(value))]
+
+
+def call(*command, source=None, output=None):
+    """Runs a program to its end; its standard output, unless that goes to the file `output`, which appears when it is complete."""
+    part = output and output.with_suffix(".part")
+    with open(source or os.devnull, "rb") as lines, open(part or os.devnull, "wb") as out:
+        done = subprocess.run(list(map(str, command)), stdin=lines, stdout=out if output else subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr.decode()[-2000:]}")
+    if output:
+        part.replace(output)
+    return "" if output else done.stdout.decode()
+
+
+def attend(*command, source=None, output=None):
+    return call(ATTEND, *command, source=source, output=output)
+
+
+def write_documents_of_sentences(corpus):
+    """The English of the built-in pairs for pretraining, each sentence a document: sentences.train.txt and sentences.valid.txt."""
+    for part in "train", "valid":
+        lines = (corpus / f"{part}.en").read_text(encoding="utf-8").replace("\n", "\n\n")
+        (corpus / f"sentences.{part}.txt").write_text(lines, encoding="utf-8")
+
+
+def bleu_and_chrf(hypothesis, reference):
+    found = json.loads(attend("evaluate", "--json", "--hypothesis", hypothesis, "--reference", reference, "--metrics", "bleu", "chrf"))
+    return {metric: found[metric]["score"] for metric in ("bleu", "chrf")}
+
+
+def read(file):
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def read_all(folder):
+    return [read(file) for file in sorted(folder.glob("*.json"))]
+
+
+def save(file, result):
+    """The file appears when it is complete."""
+    part = file.with_suffix(".part")
+    part.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    part.replace(file)
+
+
+def settings(run):
+    return tomllib.loads((run / "config.toml").read_text(encoding="utf-8"))
+
+
+def processor(device="cpu"):
+    """The model of the processor, or of the GPU where that is the device, and its matrix products if PyTorch was told to use TF32."""
+    if device != "cpu":
+        names = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, check=True, text=True)
+        name = names.stdout.splitlines()[int(device.partition(":")[2] or 0)].strip()
+        return f"{name} (TF32)" if os.environ.get("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE") == "1" else name
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def made_by():
+    """The program and the machine of results that are computed now."""
+    return {"attend": attend("--version").split(" ", 1)[1].strip(), "processor": processor()}
+
+
+def made_in(run, device="cpu"):
+    """The program, day and machine of a run."""
+    record = read(run / "run.json")
+    return {"attend": record["attend"], "started": record["started"][:10], "processor": processor(device)}
