@@ -13,7 +13,7 @@ NAMES = {
 
 
 def bleu(rows):
-    """The interval of one seed, or mean and deviation of several."""
+    """The interval of one seed, or the mean and standard deviation of several."""
     scores = [test_bleu(row)["score"] for row in rows]
     return deviation(scores) if len(scores) > 1 else interval(test_bleu(rows[0]))
 
@@ -30,10 +30,10 @@ def page(results):
         "# Translation with monolingual captions\n",
         made(results, "captions", "29,000 pairs of Multi30k English-German, with 141,433 German and 115,549 English captions of the same images",
              "captions"),
-        f"A Transformer of {first['parameters'] / 1e6:.2f} million parameters (`{' '.join(first['options'])}` beside "
-        f"recipes/multi30k_en_de_transformer.toml) sees {spread(row['tokens'] / 1e6 for row in results)} million target tokens in every row. "
-        "These scores are not comparable with those of other pages, whose models see the pairs alone.\n",
-        "![BLEU on the test set by text](captions.svg)\n",
+        f"In every row, a Transformer of {first['parameters'] / 1e6:.2f} million parameters (recipes/multi30k_en_de_transformer.toml with "
+        f"`{' '.join(first['options'])}`) is trained on {spread(row['tokens'] / 1e6 for row in results)} million target tokens. The scores are not "
+        "comparable with those of other pages, whose models see the pairs alone.\n",
+        "![BLEU on the test set by training text](captions.svg)\n",
         scores(by_kind(results)),
     ])
 
@@ -42,4 +42,4 @@ def files(results):
     kinds = by_kind(results)
     bars = [Bar(name, "mark", kinds[kind], sum(test_bleu(row)["score"] for row in kinds[kind]) / len(kinds[kind]))
             for kind, name in NAMES.items() if kind in kinds]
-    return {"captions.md": page(results), "captions.svg": chart("BLEU on the test set by the text of the training", bars)}
+    return {"captions.md": page(results), "captions.svg": chart("BLEU on the test set by training text", bars)}

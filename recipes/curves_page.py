@@ -1,4 +1,4 @@
-"""The page of recipes/curves: BLEU against training and against text, one line for each kind of model."""
+"""The page of recipes/curves: BLEU by amount of training and of text, with one line per kind of model."""
 
 import math
 
@@ -8,17 +8,17 @@ NAMES = {"bahdanau": "Bahdanau", "luong": "Luong", "fixed": "without attention",
          "transformer_wide": "Transformer, 2 + 2 layers of 256"}
 COLOURS = {"bahdanau": ("#0969da", "#4493f8"), "luong": ("#9a6700", "#d29922"), "fixed": ("#59636e", "#9198a1"),
            "transformer": ("#1a7f37", "#3fb950"), "transformer_wide": ("#8250df", "#ab7df8")}
-WHOLE = 29000  # pairs of the text
+WHOLE = 29000  # pairs of the whole text
 WIDTH, HEIGHT, LEFT, GAP, TOP = 300, 280, 48, 90, 44
 
 
 def amount(row):
-    """Of training, in millions of target tokens rounded as in the row's name, or of text, in pairs."""
+    """The amount of training in millions of target tokens, as in the row's name, or of text in pairs."""
     return row["pairs"] or float(row["row"].rsplit("_", 1)[1].removesuffix("M"))
 
 
 def lines_of(results, text):
-    """By kind, the (amount, row) of the chart of text or of training. The whole text is the row of 8 million tokens."""
+    """The points (amount, row) of each kind in the chart of text or of training. The row of 8 million tokens is the point of the whole text."""
     lines = {}
     for row in results:
         if text and row["pairs"] is None and amount(row) == 8:
@@ -70,7 +70,7 @@ def picture(results):
     for place, kind in enumerate(training):
         y = TOP + HEIGHT + 50 + 20 * place
         drawn += [f'<polyline class="{kind}" points="{LEFT},{y - 4} {LEFT + 28},{y - 4}"/>', text_at(LEFT + 36, y, "start", NAMES[kind])]
-    return svg(width, height, "BLEU on the test set against target tokens of training, and against sentence pairs of text", 13,
+    return svg(width, height, "BLEU on the test set by target tokens of training and by sentence pairs of text", 13,
                "polyline{fill:none;stroke-width:2}circle{fill:var(--fill)}", style, dark, drawn)
 
 
@@ -84,7 +84,7 @@ def scores(lines, label):
 
 
 def crossings(lines):
-    """In words: between which amounts of training each Transformer overtakes each recurrent model."""
+    """Sentences on the amounts of training between which each Transformer overtakes each recurrent model."""
     said = []
     for kind in (kind for kind in lines if kind.startswith("transformer")):
         for other in (other for other in ("fixed", "luong", "bahdanau") if other in lines):
@@ -106,14 +106,14 @@ def page(results):
     return "\n".join([
         "# Where the curves cross\n",
         made(results, "curves", "Multi30k English-German", "curves"),
-        f"BLEU on {TEST} with its 95 % interval, one seed. Left: all 29,000 pairs, the joint tokenizer of 8,000 pieces, and a schedule as long "
-        "as the training. Right: the first pairs of the text, a hundred times but for at most 8 million target tokens, with a joint tokenizer "
+        f"BLEU on {TEST} with 95 % intervals, one seed. Left: all 29,000 pairs, the joint tokenizer of 8,000 pieces, and a schedule as long "
+        "as the training. Right: the first pairs of the text, seen a hundred times but for at most 8 million target tokens, with a joint tokenizer "
         "of 1,000, 2,000 and 4,000 pieces for 1,000, 3,000 and 10,000 pairs. Translations use the average of the last three checkpoints and "
-        "beam 5; the settings of each kind are below and do not depend on the amount.\n",
+        "beam size 5; except for the warm-up, the settings of each kind do not depend on the amount.\n",
         "![BLEU by the amount of training and of text](curves.svg)\n",
-        "## By training\n", crossings(training), scores(training, of_tokens),
-        *(["## By text\n", scores(text, of_pairs)] if text else []),
-        "## Settings\n\nBeside those of recipes/rnn_attention.toml.\n",
+        "## By amount of training\n", crossings(training), scores(training, of_tokens),
+        *(["## By amount of text\n", scores(text, of_pairs)] if text else []),
+        "## Settings\n\nIn addition to those of recipes/rnn_attention.toml; the warm-up is that of the largest amount.\n",
         options([(NAMES[kind], points[-1][1]["options"]) for kind, points in training.items()]),
     ])
 

@@ -1,10 +1,10 @@
-"""The picture of what --watch records by layer: small charts with logarithmic axes, encoder on the left and decoder on the right."""
+"""The picture of the statistics that --watch records by layer: small charts with logarithmic axes, encoder left and decoder right."""
 
 import math
 
 from page_parts import svg, text_at
 
-# Kinds of rows and the colour of their lines.
+# Kinds of rows and the classes of their lines.
 DEPTH = {"layers_12_pre": "a", "layers_12_post": "b", "layers_12_pre_no_residual": "c", "layers_12_post_no_residual": "d"}
 RANK = {"layers_12_pre": "a", "layers_12_pre_no_residual": "c", "layers_12_pre_no_feed-forward": "e", "layers_12_pre_neither": "f"}
 CHARTS = (
@@ -14,13 +14,13 @@ CHARTS = (
     ("rank_one", "distance from rank one", RANK),
 )
 WIDTH, HEIGHT, LEFT, GAP, TOP = 300, 170, 64, 60, 60
-LOWEST = 1e-8  # smaller numbers are drawn here
+LOWEST = 1e-8  # smaller numbers are drawn at this one
 COLOURS = {"a": ("#1a7f37", "#3fb950"), "b": ("#0969da", "#4493f8"), "c": ("#cf222e", "#f85149"), "d": ("#8250df", "#ab7df8"),
            "e": ("#9a6700", "#d29922"), "f": ("#1f2328", "#e6edf3")}
 
 
 def by_layer(event, quantity, stack):
-    """(layer, number) of an event; layers without a finite number are left out."""
+    """The pairs (layer, number) of an event; layers without a finite number are left out."""
     found = []
     for name, number in event.items():
         start = f"{quantity}/{stack}."
@@ -30,7 +30,7 @@ def by_layer(event, quantity, stack):
 
 
 def small_chart(left, top, title, lines):
-    """`lines`: colour, style, and the numbers by layer."""
+    """`lines` has the class, style, and numbers by layer of each line."""
     numbers = [number for *_, points in lines for _, number in points]
     layers = [layer for *_, points in lines for layer, _ in points]
     if not numbers:
@@ -57,7 +57,7 @@ def small_chart(left, top, title, lines):
 
 
 def picture(watched):
-    """`watched`: rows by kind, with their events at the start and trained."""
+    """`watched` has the rows by kind, with their events at the start and at the end of training."""
     drawn, top = [], TOP
     for quantity, title, kinds in CHARTS:
         shown = [kind for kind in kinds if kind in watched]

@@ -19,7 +19,7 @@ def scores(results):
         score = row["score"]
         rows.append([NAMES[row["kind"]], f"{row['parameters'] / 1e6:.2f} M", speed(row), f"{row['valid_loss']:.3f}",
                      f"{score['perplexity_word']:,.0f}", f"{score['bits_per_byte']:.3f}"])
-    return table(["model", "parameters", "tokens/s", "held-out loss", "perplexity by word", "bits per byte"], rows)
+    return table(["model", "parameters", "tokens/s", "held-out loss", "perplexity per word", "bits per byte"], rows)
 
 
 def contexts(results):
@@ -36,16 +36,16 @@ def page(results):
     return "\n".join([
         "# Language models\n",
         made(results, "language", "English Wikipedia", "language"),
-        f"Every row has the settings of recipes/wikipedia_causal.toml, the options below and the same tokenizer of 8,192 pieces, and "
-        f"sees {spread(row['tokens'] / 1e6 for row in results)} million tokens with one seed: there is no estimate of the noise of seeds. "
-        "Held-out loss: nats per piece at the end of the training, in segments of the length of the training; recurrent models carry "
-        f"their state from one to the next. Perplexity and bits per byte: of {score['lines']:,} held-out documents, "
-        f"{score['words']:,} words with their ends. A model with a table of positions reads them in overlapping windows of the length of "
-        "its training, one without a table in windows of 4,096 tokens; recurrent models read them at once.\n",
+        f"Every row uses the settings of recipes/wikipedia_causal.toml, the options below and the same tokenizer of 8,192 pieces, and is "
+        f"trained on {spread(row['tokens'] / 1e6 for row in results)} million tokens with one seed, so the noise of seeds is unknown. "
+        "Held-out loss: nats per piece at the end of training, in segments of the training length; recurrent models carry their state from "
+        f"one segment to the next. Perplexity and bits per byte: of {score['lines']:,} held-out documents, {score['words']:,} words "
+        "including ends of documents. Models with a table of positions read documents in overlapping windows of the training length, other "
+        "Transformers in windows of 4,096 tokens; recurrent models read whole documents.\n",
         scores(results),
-        "## Length of context\n\nNats per word if exactly so many tokens precede each piece, the mean of 1,000 words that have at least as "
-        "many tokens before them as the last column of their row. Rows that end in different columns are of different words. Blank where "
-        "there are fewer positions.\n",
+        "## Length of context\n\nNats per word when exactly this many tokens precede each piece: the mean over 1,000 words preceded by at least "
+        "as many tokens as in the last column of the row. Rows that end in different columns have different words. Blank where the model has "
+        "fewer positions.\n",
         contexts(results),
         "## Options\n",
         options([(NAMES[row["kind"]], row["options"]) for row in results]),

@@ -1,4 +1,4 @@
-"""Parts of the pages of results: tables, numbers with their noise, and pictures."""
+"""Parts of pages of results: tables, numbers with their noise, and pictures."""
 
 import dataclasses
 import html
@@ -16,7 +16,7 @@ def table(heads, rows):
 
 
 def options(named):
-    """The table of (name, words of a command line)."""
+    """The table of (name, options as words of a command line)."""
     return table(["model", "options"], [[name, f"`{' '.join(options)}`" if options else ""] for name, options in named])
 
 
@@ -29,7 +29,7 @@ def in_order(results, names):
 
 
 def spread(values):
-    """The smallest and the largest, or the one that both are."""
+    """The smallest and the largest value, or one if they are equal."""
     ends = sorted({f"{value:.1f}" for value in values}, key=float)
     return " to ".join(dict.fromkeys([ends[0], ends[-1]]))
 
@@ -39,16 +39,16 @@ def sorted_set(results, key):
 
 
 def made(results, recipe, text, folder):
-    """Where, when and by what the rows were made."""
+    """The recipe, machine, version and days of the rows."""
     days = sorted({row["started"] for row in results})
-    return (f"`recipes/{recipe}`: {text}; {sorted_set(results, 'processor')}, one thread per run, "
-            f"{sorted_set(results, 'rows_at_a_time')} runs at a time; attend {sorted_set(results, 'attend')}; started "
-            f"{' to '.join(dict.fromkeys([days[0], days[-1]]))}. `recipes/attention_pages` "
-            f"generates this page from the files in [{folder}/]({folder}).\n")
+    return (f"`recipes/{recipe}`: {text}; {sorted_set(results, 'processor')}, one thread per run, runs in parallel: "
+            f"{sorted_set(results, 'rows_at_a_time')}; attend {sorted_set(results, 'attend')}; started "
+            f"{' to '.join(dict.fromkeys([days[0], days[-1]]))}. `recipes/attention_pages` writes this page from the files in "
+            f"[{folder}/]({folder}).\n")
 
 
 def speed(row):
-    """Nothing where other work shared the processor."""
+    """Blank where other work shared the processor."""
     return f"{row['tokens_per_second']:,.0f}" if row["tokens_per_second"] else ""
 
 
@@ -57,7 +57,7 @@ def test_bleu(row):
 
 
 def by_kind(results):
-    """The rows of every kind by seed; only kinds with seed 1, whose row is the first."""
+    """The rows of every kind that has seed 1, in the order of seeds."""
     kinds = {row["kind"]: [] for row in results if row["seed"] == 1}
     for row in sorted(results, key=lambda row: row["seed"]):
         kinds.get(row["kind"], []).append(row)
@@ -69,7 +69,7 @@ def text_at(x, y, anchor, words, style=""):
 
 
 def svg(width, height, title, size, styles, light, dark, drawn):
-    """A picture with text of a size, whose colours depend on the reader's scheme."""
+    """A picture with light and dark colours, one of which the reader's settings choose."""
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
         f"<title>{title}</title>",
@@ -80,7 +80,7 @@ def svg(width, height, title, size, styles, light, dark, drawn):
 
 @dataclasses.dataclass
 class Bar:
-    """A line of a chart: the interval of the first seed as a line, all seeds as dots, and a number. Without rows it is a heading."""
+    """A line of a chart: the interval of the first seed, a dot for every seed, and a number; without rows, a heading."""
     label: str
     colour: str = ""
     rows: list = dataclasses.field(default_factory=list)
@@ -88,7 +88,7 @@ class Bar:
 
 
 def chart(title, bars, reference=None):
-    """Bars of BLEU on test, and a vertical line at the reference."""
+    """Bars of test BLEU, and a vertical line at the reference."""
     first = [test_bleu(bar.rows[0]) for bar in bars if bar.rows]
     left, right, top, step = 300, 730, 34, 22
     lowest = 10 * (min(score["low"] for score in first) // 10)

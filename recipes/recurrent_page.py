@@ -48,18 +48,18 @@ def lengths(results):
 
 
 def repetitions(results):
-    """Mean and standard deviation of the kinds that have all three seeds."""
+    """Mean and standard deviation of the kinds with several seeds."""
     rows = []
     for kind in NAMES:
         bleu = [row["sets"][TEST]["bleu"]["score"] for row in results if row["kind"] == kind]
         chrf = [row["sets"][TEST]["chrf"]["score"] for row in results if row["kind"] == kind]
         if len(bleu) > 1:
             rows.append([NAMES[kind], ", ".join(f"{value:.1f}" for value in bleu), deviation(bleu), deviation(chrf)])
-    return table(["model", "BLEU of each seed, test", "mean ± deviation", "chrF"], rows) if rows else ""
+    return table(["model", "BLEU of each seed, test", "BLEU, test", "chrF, test"], rows) if rows else ""
 
 
 def gaps(results):
-    """BLEU with attention minus BLEU without, of the same seeds, by the length of the source."""
+    """BLEU with attention minus BLEU without, for the same seeds, by source length."""
     bleu = {(row["kind"], row["seed"]): [row["bleu_by_length"][name]["score"] for name in LENGTHS] for row in results
             if all(row["bleu_by_length"][name]["sentences"] for name in LENGTHS)}
     rows = []
@@ -73,7 +73,7 @@ def gaps(results):
 
 
 def picture(results):
-    """Every kind, the best first."""
+    """Every kind, best first."""
     def colour(kind):
         return "mark none" if kind.startswith("fixed") else "mark transformer" if kind == "transformer" else "mark"
 
@@ -87,18 +87,18 @@ def page(results):
     return "\n".join([
         "# Recurrent attention\n",
         made(results, "rnn_attention", "Multi30k English-German", "rnn_attention"),
-        f"Every row has the settings of recipes/rnn_attention.toml, the options below and the same joint tokenizer of 8,000 pieces, "
-        f"and sees {tokens} million target tokens. Tables show seed 1 unless stated otherwise. Translations use the average "
-        "of the last three checkpoints and beam 5. In brackets: 95 % intervals of sacreBLEU's bootstrap over sentences, which do not "
-        "cover the variation between seeds (see the table of seeds). AER: alignment error rate in percent on the built-in corpus, from "
-        "a separate small training.\n",
+        f"Every row uses the settings of recipes/rnn_attention.toml, the options below and the same joint tokenizer of 8,000 pieces, "
+        f"and is trained on {tokens} million target tokens. Numbers are those of seed 1 unless stated otherwise. Translations use the average "
+        "of the last three checkpoints and beam size 5. In brackets: 95 % intervals of sacreBLEU's bootstrap over sentences, which do not "
+        "cover the variation between [seeds](#seeds). AER: alignment error rate in percent on the built-in corpus, from a separate small "
+        "training.\n",
         "![BLEU on the test set of every row: its interval, and the scores of all its seeds](rnn_attention.svg)\n",
         scores(first),
-        "## By length\n\nBLEU on test and val together, by words in the source.\n",
+        "## By length\n\nBLEU on test and val together, by number of source words.\n",
         lengths(first),
-        *section("## Seeds\n", repetitions(results)),
-        *section("## Gain from attention\n\nBLEU on test and val together minus that of the model without attention whose context is "
-                 "read once, by words in the source: mean over seeds ± deviation.\n", gaps(results)),
+        *section("## Seeds\n\nMean ± standard deviation over seeds.\n", repetitions(results)),
+        *section("## Gain from attention\n\nBLEU on test and val together minus that of the model without attention that reads the "
+                 "context once, by number of source words: mean ± standard deviation over seeds.\n", gaps(results)),
         "## Options\n",
         options([(NAMES[row["kind"]], row["options"]) for row in first]),
     ])

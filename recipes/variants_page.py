@@ -1,4 +1,4 @@
-"""The page of recipes/transformer_variants: both halves, recurrent and not, in one table with the noise of seeds and sentences."""
+"""The page of recipes/transformer_variants: all its rows and those of recipes/rnn_attention in one table, with the noise of seeds and sentences."""
 
 import dataclasses
 import math
@@ -12,8 +12,8 @@ from scores import deviation
 BASELINE = "transformer"
 GROUPS = ("positions", "self-attention", "projections", "norm", "sub-layers", "activation", "together", "score", "window", "heads",
           "bias", "initialiser", "regularisation", "size", "depth")
-CHANGES = GROUPS[:GROUPS.index("regularisation")]  # modifications of the architecture, as in 2102.11972
-# Orderings of papers: paper, kind, compared with, and the published difference of BLEU or else its direction.
+CHANGES = GROUPS[:GROUPS.index("regularisation")]  # architectural modifications, as in 2102.11972
+# Published orderings: paper, kind, the kind with which it is compared, and the difference in BLEU or its direction.
 TABLE_3, NARANG, TAY = "1706.03762, table 3", "2102.11972", "2005.00743"
 CLAIMS = (
     (NARANG, "norm-kind_rms", BASELINE, "better"),
@@ -59,12 +59,12 @@ def mean_bleu(rows):
 
 
 def mean_of(numbers):
-    """With the deviation, if there are several."""
+    """The mean, with the standard deviation if there are several."""
     return deviation(numbers) if len(numbers) > 1 else f"{numbers[0]:.1f}"
 
 
 def pooled_deviation(kinds):
-    """Of BLEU between seeds, over all kinds with several."""
+    """The standard deviation of BLEU between seeds, pooled over all kinds with several."""
     several = [values(rows) for rows in kinds.values() if len(rows) > 1]
     freedom = sum(len(scores) - 1 for scores in several)
     return math.sqrt(sum((len(scores) - 1) * statistics.variance(scores) for scores in several) / freedom) if freedom else math.inf
@@ -72,10 +72,10 @@ def pooled_deviation(kinds):
 
 @dataclasses.dataclass
 class Difference:
-    """Of BLEU on test between two kinds, and the noise that it may have without a cause."""
+    """Of test BLEU between two kinds, and the difference that noise alone may make."""
     mean: float
-    seeds: float      # two standard deviations of the difference between means over seeds
-    sentences: float  # half of its bootstrap interval, if both test sets were drawn apart
+    seeds: float      # two standard deviations of the difference between the means over seeds
+    sentences: float  # half of its bootstrap interval, for independent test sets
 
     @staticmethod
     def of(rows, others, between_seeds):
@@ -84,12 +84,12 @@ class Difference:
                           math.hypot(*halves))
 
     def beyond(self):
-        """Which kinds of noise it exceeds."""
+        """The kinds of noise that it exceeds."""
         return [name for name in ("seeds", "sentences") if abs(self.mean) > getattr(self, name)]
 
 
 def groups_of(kinds):
-    """The kinds of both halves by group, the best first."""
+    """The kinds by group, best first."""
     groups = {group: [] for group in ("recurrent", *GROUPS)}
     for kind, rows in kinds.items():
         if kind != BASELINE:
@@ -112,7 +112,7 @@ def scores(kinds, between_seeds):
 
 
 def picture(kinds):
-    """All kinds by group, the best first in each, and a line at the baseline."""
+    """All kinds by group, best first, and a line at the baseline."""
     def bar(kind, colour):
         return Bar(name_of(kind), colour, kinds[kind], mean_bleu(kinds[kind]))
 
@@ -123,18 +123,18 @@ def picture(kinds):
 
 
 def verdict(difference, published):
-    """Of a difference here beside the published one."""
+    """On a difference here and the published one."""
     sign = {"better": 1, "worse": -1}.get(published, published)
     beyond = difference.beyond()
     if "seeds" not in beyond:
         small = not isinstance(published, str) and abs(published) <= difference.seeds
-        return "within the noise of seeds, as so small a difference would be" if small else "within the noise of seeds"
+        return "within the noise of seeds, as is the published difference" if small else "within the noise of seeds"
     words = "agrees" if difference.mean * sign > 0 else "opposite"
     return words + (", beyond both kinds of noise" if "sentences" in beyond else ", beyond the noise of seeds")
 
 
 def orderings(kinds, between_seeds):
-    """The published orderings whose rows are here: their table, and the number of verdicts of each paper."""
+    """The table of the published orderings whose rows exist, and the number of verdicts for each paper."""
     rows, counts = [], {}
     for paper, kind, other, published in CLAIMS:
         if kind not in kinds or other not in kinds:
@@ -148,13 +148,13 @@ def orderings(kinds, between_seeds):
         return []
     verdicts = ("agrees", "opposite", "within the noise of seeds")
     sums = [[paper, str(len(found)), *(str(found.count(words)) for words in verdicts)] for paper, found in counts.items()]
-    return ["## Orderings of the papers\n\nThe published difference, or its direction, of other data and larger models (BLEU on WMT "
-            "English-German, but 2002.04745: training at all; 2103.03404: rank; 2105.03824: accuracy on GLUE; 2108.12409: perplexity).\n",
+    return ["## Published orderings\n\nPublished differences, or their directions, are those of larger models on other data (BLEU on WMT "
+            "English-German, except 2002.04745: stability of training; 2103.03404: rank; 2105.03824: accuracy on GLUE; 2108.12409: perplexity).\n",
             table(["paper", "rows", "published", "here", "verdict"], rows), table(["paper", "orderings", *verdicts], sums)]
 
 
 def transfer(kinds, between_seeds):
-    """How many changes improve: the main finding of 2102.11972."""
+    """The number of changes that improve BLEU: the main finding of 2102.11972."""
     changes = {kind: Difference.of(rows, kinds[BASELINE], between_seeds) for kind, rows in kinds.items()
                if rows[0].get("group") in CHANGES}
     if not changes:
@@ -165,12 +165,12 @@ def transfer(kinds, between_seeds):
     lists = "; ".join(f"beyond the noise of {noise}: {len(names)}{' (' + ', '.join(names) + ')' if names else ''}"
                       for noise, names in beyond.items())
     holds = "holds" if len(beyond["seeds"]) < len(changes) / 2 else "does not hold"
-    return [f"Changes of the architecture with more BLEU than the baseline: {len(better)} of {len(changes)}; {lists}. That most "
-            f"modifications do not meaningfully improve (2102.11972) {holds} here.\n"]
+    return [f"Changes of the architecture with higher BLEU than the baseline: {len(better)} of {len(changes)}; {lists}. The finding of 2102.11972 "
+            f"that most modifications bring no meaningful improvement {holds} here.\n"]
 
 
 def depth(kinds):
-    """The table of the rows with --watch; the picture has their layers."""
+    """The table of the rows with --watch; the picture shows their layers."""
     deep = {kind: rows[0] for kind, rows in kinds.items() if rows[0].get("watch")}
     rows = []
     for kind, row in deep.items():
@@ -180,9 +180,9 @@ def depth(kinds):
                      *(f"{event[last]:.3f}" if event.get(last) is not None else "" for event in ends)])
     if not rows:
         return []
-    return ["## Depth\n\nNarrower models with the parameters of the baseline (without feed-forward: fewer), watched by `--watch` at the "
-            "first update and at the last. Distance from rank one: ‖X − 1xᵀ‖ / ‖X‖ of the encoder's last hidden states, 0 where all "
-            "tokens of a sentence are equal (2103.03404).\n",
+    return ["## Depth\n\nNarrower models with the parameters of the baseline (without feed-forward: fewer), with the statistics of `--watch` at "
+            "the first and last update. Distance from rank one: ‖X − 1xᵀ‖ / ‖X‖ of the encoder's last hidden states, 0 where all tokens of "
+            "a sentence are equal (2103.03404).\n",
             table(["model", "BLEU, test", "loss, val", "distance from rank one, start", "trained"], rows),
             "![Gradient, output of sub-layers relative to their input, and distance from rank one, by layer, at the start and trained]"
             "(transformer_variants_depth.svg)\n"]
@@ -203,25 +203,25 @@ def page(kinds, variants):
     between_seeds = pooled_deviation(kinds)
     everything = [row for rows in kinds.values() for row in rows]
     several = sum(len(rows) > 1 for rows in kinds.values())
-    noise = (f"Seeds: two standard deviations of the difference, from {between_seeds:.2f} BLEU, the deviation between seeds pooled over "
-             f"the {several} kinds with several (baseline alone: {mean_of(values(kinds[BASELINE]))}). Sentences: the 95 % intervals of "
-             "sacreBLEU's bootstrap of both, as if their test sets were drawn apart.")
+    noise = (f"Noise of seeds: two standard deviations of the difference, from {between_seeds:.2f} BLEU, the standard deviation between seeds "
+             f"pooled over the {several} kinds with several (baseline: {mean_of(values(kinds[BASELINE]))}). Noise of sentences: the 95 % "
+             "intervals of sacreBLEU's bootstrap for both models, as if on independent test sets.")
     return "\n".join([
         "# The Transformer taken apart\n",
         made(variants, "transformer_variants", "Multi30k English-German", "transformer_variants"),
         "Each row changes one part of the baseline, the Transformer of [recurrent attention](rnn_attention.md), by the options below. All "
-        f"have the settings of recipes/rnn_attention.toml and the same joint tokenizer of 8,000 pieces, and see "
-        f"{spread(row['tokens'] / 1e6 for row in everything)} million target tokens. Where an option adds or saves more than 0.5 % of the "
-        "parameters, the inner size of the feed-forward makes up for it, except in the group \"size\" and in rows without feed-forward or "
-        "named \"as it is\". Translations use the average of the last three checkpoints and beam 5. Numbers are of seed 1, or mean ± "
-        "deviation of several seeds.\n",
-        f"Difference: of BLEU from the baseline. {noise}\n",
+        f"use the settings of recipes/rnn_attention.toml and the same joint tokenizer of 8,000 pieces, and are trained on "
+        f"{spread(row['tokens'] / 1e6 for row in everything)} million target tokens. Where an option adds or removes more than 0.5 % of the trained "
+        "parameters, the feed-forward size compensates, except in the group \"size\" and in rows without feed-forward or named \"as it is\". "
+        "Translations use the average of the last three checkpoints and beam size 5. Numbers are those of seed 1, or mean ± standard "
+        "deviation over seeds.\n",
+        f"Difference: BLEU minus that of the baseline. {noise}\n",
         "![BLEU on the test set of every row by group: its interval, and the scores of all its seeds](transformer_variants.svg)\n",
         scores(kinds, between_seeds),
         *orderings(kinds, between_seeds),
         *transfer(kinds, between_seeds),
         *depth(kinds),
-        "## Options\n\nBeside those of the baseline.\n",
+        "## Options\n\nIn addition to those of the baseline.\n",
         commands(kinds),
     ])
 
