@@ -1,5 +1,5 @@
-"""BLEU and chrF of translations with sacreBLEU's 95 % bootstrap intervals (1,000 samples, seed 12345), of each set and by the number
-of words in the source over all sets.
+"""BLEU and chrF of each set of translations, and BLEU by the number of source words over all sets, with sacreBLEU's 95 % bootstrap
+intervals (1,000 samples, seed 12345).
 
 Usage: intervals.py HYPOTHESES REFERENCES SOURCES [HYPOTHESES REFERENCES SOURCES]...     prints one JSON object
 """
@@ -22,7 +22,7 @@ def lines(path):
 
 
 def scored(metric, hypotheses, references):
-    """The score and the bounds of its interval. The interval lies around the mean of the samples, as sacreBLEU's does."""
+    """The score and the bounds of its interval, which is around the mean of the samples, as in sacreBLEU."""
     score = metric.corpus_score(hypotheses, [references], n_bootstrap=SAMPLES)
     return {"score": float(score.score), "low": float(score._mean - score._ci), "high": float(score._mean + score._ci)}
 

@@ -1,4 +1,4 @@
-"""What every recipe needs: its command line, calls of attend, files of results, and the name of the machine."""
+"""Shared by all recipes: the command line, calls of attend, files of results, and the name of the machine."""
 
 import argparse
 import json
@@ -19,7 +19,8 @@ def results_folder():
 
 
 def parser(about, name=None, results="", **more):
-    """A command line described by `about`. With a name it has --runs, runs/NAME by default, and --results, a folder in docs/results."""
+    """A command line with the help text `about`. A recipe with a name has --runs, by default runs/NAME, and --results, by default the folder
+    `results` of docs/results."""
     found = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter, **more)
     if name:
         found.add_argument("--runs", type=pathlib.Path, default=pathlib.Path("runs", name), help="folder of runs and intermediate files")
@@ -33,7 +34,7 @@ def make_folders(args):
 
 
 def data_folder(options, *folders):
-    """The folder of all data; refuses a call without it."""
+    """$ATTEND_DATA, which contains the folders; refuses the call if it is not set."""
     if "ATTEND_DATA" not in os.environ:
         options.error(f"set ATTEND_DATA to the folder that contains {', '.join(folders)}")
     return pathlib.Path(os.environ["ATTEND_DATA"])
@@ -45,7 +46,7 @@ def words(options):
 
 
 def call(*command, source=None, output=None):
-    """Runs a program to its end; its standard output, unless that goes to the file `output`, which appears when it is complete."""
+    """Runs a program and returns its standard output, or writes it to the file `output`, which appears when it is complete."""
     part = output and output.with_suffix(".part")
     with open(source or os.devnull, "rb") as lines, open(part or os.devnull, "wb") as out:
         done = subprocess.run(list(map(str, command)), stdin=lines, stdout=out if output else subprocess.PIPE, stderr=subprocess.PIPE)
@@ -61,7 +62,7 @@ def attend(*command, source=None, output=None):
 
 
 def write_documents_of_sentences(corpus):
-    """The English of the built-in pairs for pretraining, each sentence a document: sentences.train.txt and sentences.valid.txt."""
+    """The English side of the built-in pairs for pretraining, one document per sentence: sentences.train.txt and sentences.valid.txt."""
     for part in "train", "valid":
         lines = (corpus / f"{part}.en").read_text(encoding="utf-8").replace("\n", "\n\n")
         (corpus / f"sentences.{part}.txt").write_text(lines, encoding="utf-8")
@@ -81,7 +82,7 @@ def read_all(folder):
 
 
 def save(file, result):
-    """The file appears when it is complete."""
+    """Writes JSON; the file appears when it is complete."""
     part = file.with_suffix(".part")
     part.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     part.replace(file)
@@ -92,7 +93,7 @@ def settings(run):
 
 
 def processor(device="cpu"):
-    """The model of the processor, or of the GPU where that is the device, and its matrix products if PyTorch was told to use TF32."""
+    """The model of the CPU, or of the GPU if that is the device, with a note if PyTorch computes matrix products in TF32."""
     if device != "cpu":
         names = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, check=True, text=True)
         name = names.stdout.splitlines()[int(device.partition(":")[2] or 0)].strip()
@@ -103,11 +104,11 @@ def processor(device="cpu"):
 
 
 def made_by():
-    """The program and the machine of results that are computed now."""
+    """This version of attend, and this machine."""
     return {"attend": attend("--version").split(" ", 1)[1].strip(), "processor": processor()}
 
 
 def made_in(run, device="cpu"):
-    """The program, day and machine of a run."""
+    """The version of attend and the day of a run, and this machine."""
     record = read(run / "run.json")
     return {"attend": record["attend"], "started": record["started"][:10], "processor": processor(device)}

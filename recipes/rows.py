@@ -1,10 +1,7 @@
-"""Tables whose rows are trained one by one: each row is a kind of model with one seed, trained with one thread and scored. A finished row
-has a file, RESULTS/ROW.json, and is skipped; an interrupted one is resumed. Beside other work (--shared) speeds are left out; without
-it, rows that lack theirs are trained for a minute to measure it.
+"""Tables whose rows are trained one by one: each row is one kind of model with one seed, trained on one thread and scored.
 
-Rows of translation models are trained on Multi30k English-German with the settings of recipes/rnn_attention.toml. Translations of the
-average of the last three checkpoints with beam 5 are scored by sacreBLEU 2.6.0, which is installed in RUNS/venv; intervals are those of
-its bootstrap (1,000 samples, seed 12345).
+Rows of translation models are trained on Multi30k English-German with the settings of recipes/rnn_attention.toml. Translations with the
+average of the last three checkpoints and beam size 5 are scored by sacreBLEU 2.6.0, which is installed in RUNS/venv.
 """
 
 import concurrent.futures
@@ -19,16 +16,16 @@ from scores import events, validations
 
 SETS = ("val", "test_2016_flickr")
 SPEED_UPDATES = 174
-# Places of files, and the tokenizer that is not learnt: what a result does not depend on.
+# Options that do not affect a result: paths, and settings of a tokenizer that is given.
 LEFT_OUT = {"run", "train", "valid", "tokenizer", "cache-dir", "resume", "init-from", "vocab-size", "vocab-type"}
-# The Transformer of both halves of the table: the parameters of `luong_general` (4.48 M) and, as a Transformer needs, a smaller learning
-# rate and a longer warm-up.
+# The Transformer of recipes/rnn_attention and the baseline of recipes/transformer_variants: as many parameters as `luong_general` (4.48 M),
+# with a lower learning rate and a longer warm-up, which a Transformer needs.
 TRANSFORMER = {"model": "transformer", "encoder-layers": 2, "decoder-layers": 2, "feed-forward": 416, "heads": 4, "norm": "pre",
                "learning-rate": "1e-3", "warmup-steps": 300}
 EPILOG = """
-Every run has one thread, --jobs of them at a time. A finished row has a file, RESULTS/ROW.json, and is skipped; an interrupted one is resumed.
-With --shared, speeds are left out; a later call without it trains the rows that lack theirs for a minute to measure them.
-recipes/attention_pages makes the page of these files."""
+Each row is trained on one thread, --jobs rows in parallel, and written to RESULTS/ROW.json when it is finished. Finished rows are skipped,
+interrupted ones resumed. --shared leaves speeds out; a later call without it measures the missing ones in short extra trainings.
+recipes/attention_pages writes the page from these files."""
 
 
 @dataclasses.dataclass
@@ -46,14 +43,14 @@ def rows_of(kinds, seeds):
 def parser(about, name, rows):
     result = recipe.parser(about, name, name, epilog=EPILOG)
     result.add_argument("--rows", nargs="+", choices=rows, default=list(rows), metavar="ROW", help=", ".join(rows))
-    result.add_argument("--jobs", type=int, default=2, help="rows at a time")
-    result.add_argument("--shared", action="store_true", help="other work shares the processor: leave out the speed")
+    result.add_argument("--jobs", type=int, default=2, help="rows trained in parallel")
+    result.add_argument("--shared", action="store_true", help="leave out speeds, because other work shares the processor")
     return result
 
 
 def translation_parser(about, name, rows):
     result = parser(about, name, rows)
-    result.add_argument("--updates", type=int, default=1160, help="of about 3,440 target tokens")
+    result.add_argument("--updates", type=int, default=1160, help="training updates of about 3,430 target tokens each")
     return result
 
 
@@ -72,7 +69,7 @@ def learn_tokenizer(model, folder, size):
 
 
 def prepare_translation(args):
-    """What all rows of translation models share: the tokenizer and sacreBLEU."""
+    """The tokenizer and the sacreBLEU that all rows of translation models share."""
     learn_tokenizer(args.runs / "multi30k.model", args.text, 8000)
     if not (args.runs / "venv" / "ready").exists():
         call(sys.executable, "-m", "venv", "--clear", args.runs / "venv")
@@ -81,7 +78,7 @@ def prepare_translation(args):
 
 
 def train(run, options, folder, valid, tokenizer, updates, seed):
-    """Trains a translation model with one thread."""
+    """Trains a translation model on one thread."""
     attend("train", "--config", HERE / "rnn_attention.toml", "--train", folder / "train.en", folder / "train.de", "--valid",
            folder / f"{valid}.en", folder / f"{valid}.de", "--tokenizer", tokenizer, "--run", run, "--resume", "auto", "--threads", 1,
            "--seed", seed, "--max-steps", updates, "--valid-every", max(updates // 10, 1), "--log-every", max(updates // 20, 1), *options)
@@ -103,7 +100,7 @@ def speed(run):
 
 
 def trained(run, weights):
-    """How the training went, and of what."""
+    """The size, training and configuration of a run; `weights` is the run or its average."""
     last = events(run, "train")[-1]
     config = recipe.settings(run)
     info = dict(line.split(": ", 1) for line in attend("info", weights).splitlines() if ": " in line)
@@ -117,7 +114,7 @@ def trained(run, weights):
 
 
 def translations(args, run):
-    """BLEU and chrF of both sets, and by the length of the source in both together."""
+    """BLEU and chrF of both sets, and BLEU by source length over both."""
     for name in SETS:
         output = run / f"{name}.de"
         if not output.exists():
@@ -128,7 +125,7 @@ def translations(args, run):
 
 
 def translation_scores(args, run):
-    """Of the average of the last checkpoints."""
+    """Averages the last checkpoints and scores the average."""
     average(run)
     return {**trained(run, run / "average"), **translations(args, run)}
 
@@ -149,7 +146,7 @@ def finish(args, name, row, result_of):
 
 
 def measure_speed(args, name, row, train_briefly):
-    """Of a row that was trained beside other work."""
+    """The speed of a row that was trained while other work shared the processor."""
     run = args.runs / f"{name}_speed"
     train_briefly(args, row, run)
     file = args.results / f"{name}.json"
@@ -161,7 +158,7 @@ def train_translation_briefly(args, row, run):
 
 
 def complete(args, rows, result_of, train_briefly=train_translation_briefly):
-    """Does what is left to do for the chosen rows; leaves the program."""
+    """Completes the chosen rows and exits."""
     failures = 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         futures = {}
