@@ -14,12 +14,12 @@
 
 namespace attend {
 
-// What ops index with, on one device; int64 except `padding_BT`. T is the length of the longest sentence.
+// The index tensors of a layout on one device; int64 except `padding_BT`. T is the length of the longest sentence.
 struct LayoutTensors {
   torch::Tensor offsets_B1;
   torch::Tensor lengths_B;
   torch::Tensor sentences_M;  // the sentence of each token
-  torch::Tensor places_M;     // its position there
+  torch::Tensor places_M;     // its position in that sentence
   torch::Tensor rows_M;       // its row in the block of padded sentences, flattened to [B * T]
   torch::Tensor padding_BT;   // true after the end of a sentence
 };
@@ -28,11 +28,11 @@ struct LayoutTensors {
 struct Layout {
   std::vector<std::int64_t> offsets = {0};  // B + 1 numbers, non-decreasing, starting with 0
   std::int64_t max_length = 0;              // of the longest sentence
-  // For `on`, empty before its first call; shared by copies.
+  // The cache of `on`, shared by copies.
   std::shared_ptr<LayoutTensors> tensors = std::make_shared<LayoutTensors>();
 
-  // The tensors on a device, made in the first call and kept for later ones: the sentences do not change any more. Not
-  // for several threads at once, which have batches of their own.
+  // The tensors on `device`, cached for the device of the last call; from then on only append() may change the
+  // sentences. Not thread-safe.
   const LayoutTensors& on(torch::Device device) const;
 
   std::int64_t size() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
@@ -41,7 +41,7 @@ struct Layout {
   void append(std::int64_t length) {
     offsets.push_back(num_tokens() + length);
     max_length = std::max(max_length, length);
-    // Those of a copy stay as they are.
+    // Copies keep their tensors.
     if (tensors.use_count() > 1 || tensors->offsets_B1.defined()) tensors = std::make_shared<LayoutTensors>();
   }
 };
@@ -58,7 +58,7 @@ struct Selection {
   torch::Tensor of(const torch::Tensor& x_MH) const { return x_MH.index_select(0, rows_K); }
 };
 
-// `rows` must be in ascending order.
+// `rows`, in ascending order, index the tokens of `layout`.
 Selection select(const std::vector<std::int64_t>& rows, const Layout& layout, torch::Device device);
 
 // The first row of every sentence; no sentence may be empty.
@@ -72,8 +72,8 @@ struct Sequences {
   std::vector<torch::Tensor*> tensors() { return {&ids_M, &factors_MJ}; }
 };
 
-// Attention that is given (train/translation/guided_attention.hpp): cells of padded weights, flattened, and the weight
-// that belongs in each of them.
+// Targets of guided attention (train/translation/guided_attention.hpp): cells of the padded weights, flattened, and the
+// weight that each should have.
 struct GuidedCells {
   torch::Tensor cells_K = {};  // int64
   torch::Tensor shares_K = {};
@@ -96,6 +96,7 @@ struct Batch {
   }
 };
 
+// The first `count` sentences, as views.
 Sequences first_sentences(const Sequences& all, std::int64_t count);
 
 // Input of a BERT encoder: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], with the segment (first or second part) of each
@@ -123,8 +124,8 @@ struct PretrainingBatch {
 struct LanguageBatch {
   Sequences tokens;
   torch::Tensor labels_M;                // int64
-  std::int64_t lane = 0;                 // of segments that go on (data/batch/causal_data.hpp)
-  bool begins = true;                    // false: its rows go on where those of the last batch of the lane ended
+  std::int64_t lane = 0;                 // of continued segments (data/batch/causal_data.hpp)
+  bool begins = true;                    // false: its rows continue those of the lane's previous batch
   std::vector<std::int64_t> lines = {};  // of the text: the first line of each segment
   std::vector<torch::Tensor*> tensors() { return {&tokens.ids_M, &labels_M}; }
 };
@@ -142,8 +143,8 @@ SomeBatch on_device(SomeBatch batch, torch::Device device) {
 Sequences concatenate(const std::vector<std::span<const std::int32_t>>& sentences, std::int32_t begin,
                       std::int32_t end);
 
-// Adds the labels of `num_factors` source factors to sentences that have an end token: `labels` has those beside the
-// other tokens of each sentence (data/tokenizer/source_factors.hpp). Nothing happens without factors.
+// Adds the labels of `num_factors` source factors to sentences that have an end token: `labels` holds those of the
+// other tokens of each sentence (data/tokenizer/source_factors.hpp). Does nothing without factors.
 void add_factors(Sequences& src, const std::vector<std::span<const std::int32_t>>& labels, std::size_t num_factors);
 
 }  // namespace attend

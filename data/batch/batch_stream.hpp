@@ -10,7 +10,7 @@
 
 namespace attend {
 
-// The share of one of `count` processes that split a stream: number `index` of every `count` batches.
+// The share of one of `count` processes that split a stream: batch `index` of every `count`.
 struct Shard {
   std::int64_t index = 0, count = 1;
 };
@@ -19,7 +19,7 @@ template <class Batch>
 struct StreamedBatch {
   Batch batch;
   DataPosition position;
-  DataPosition after;  // the position `count` batches later, which a checkpoint stores once these are consumed
+  DataPosition after;  // past the `count` batches of all processes; checkpoints store it once these are consumed
 };
 
 // The source of an epoch's batches: a pure function of the epoch and the number of the batch.

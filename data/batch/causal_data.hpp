@@ -4,17 +4,16 @@
 //
 //   </s> document </s> document … </s> document
 //
-// It is cut into segments of `length` tokens, one after the other. The label of a token is the next one of the stream,
-// that of the last one `</s>`. A batch has R = max_tokens / length segments, in one of two ways:
+// It is cut into consecutive segments of `length` tokens. The label of a token is the next token of the stream, that of
+// the last one `</s>`. A batch has R = max_tokens / length segments, in one of two ways:
 //
-// Independent segments (lanes 0), for models that begin each with nothing: the segments are shuffled by (seed, epoch),
-// too. The last one of the stream may be shorter, and the last batch may have fewer.
+// Independent segments (lanes 0), for models that carry no state: the segments, too, are shuffled by (seed, epoch). The
+// last segment of the stream may be shorter, and the last batch may have fewer segments.
 //
-// Segments that go on (lanes 1, 2, …), for models that carry their state from one to the next: each of the lanes * R
-// rows reads a share of the stream of its own, from its beginning to its end. Batch n belongs to lane n % lanes; its
-// rows go on where those of batch n - lanes ended. If an update has `lanes` batches, they read different shares. The
-// tokens after the last share, fewer than `lanes` batches have, are left out; in validation, too, where they end the
-// text.
+// Continued segments (lanes 1, 2, …), for models that carry their state from one to the next: each of the lanes * R
+// rows reads its own share of the stream from beginning to end. Batch n belongs to lane n % lanes; its rows continue
+// those of batch n - lanes. If an update has `lanes` batches, they read different shares. The tokens after the last
+// share, fewer than those of `lanes` batches, are left out, also in validation.
 //
 //   two lanes, R = 2, 13 segments:   batch      0      1      2      3      4      5
 //                                    segments   0 3    6 9    1 4    7 10   2 5    8 11     12 is left out
@@ -32,7 +31,7 @@ namespace attend {
 struct CausalDataConfig {
   std::int64_t length = 0;                 // tokens of a segment
   std::int64_t max_tokens = 0;             // of a batch
-  std::int64_t lanes = 0;                  // of segments that go on; 0: independent segments
+  std::int64_t lanes = 0;                  // of continued segments; 0: independent segments
   std::optional<std::uint64_t> seed = {};  // none: nothing is shuffled
 };
 
@@ -54,11 +53,11 @@ class CausalData {
 
   // The place in the stream of each segment of a batch.
   std::vector<std::int64_t> places(std::int64_t number) const;
-  // The document at a place: its index in documents_, which is their number at the end of the stream.
+  // The index in documents_ of the document at a place; the number of documents at the end of the stream.
   std::int64_t document_at(std::int64_t place) const;
   // The index in the corpus of a document's first token.
   std::int64_t first_token(std::int64_t document) const;
-  // Appends `count` tokens from a place on. After the last document stands an `</s>`.
+  // Appends `count` tokens from a place on. An `</s>` follows the last document.
   void append(std::int64_t place, std::int64_t count, std::vector<std::int32_t>& ids) const;
 
   const DocumentCorpus& corpus_;

@@ -20,11 +20,11 @@ struct BatchIds {
   std::int32_t tgt_eos = 0;
 };
 
-// Makes a batch of these examples, on the CPU, in the pieces of the corpus or as `sampled` in an epoch.
+// Makes a batch of these examples on the CPU, with the pieces of the corpus or those that `sampled` draws in `epoch`.
 Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> examples, const BatchIds& ids,
                  const SampledPairs* sampled = nullptr, std::int64_t epoch = 0);
 
-// The batches of a parallel corpus in order, for a BatchStream; all that is referred to must outlive it.
+// The batches of a parallel corpus in order, for a BatchStream; its arguments must outlive it.
 class ParallelBatches {
  public:
   // `sampled` may be null: the pieces of the corpus.

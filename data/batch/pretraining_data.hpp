@@ -31,7 +31,7 @@ class PretrainingData {
 
  private:
   std::int64_t tokens_of(const Instance& instance) const;
-  // Those of a sequence to predict: they are replaced, or the ranks of all tokens are appended.
+  // The tokens of a sequence to predict: masks them in `ids`, or appends the ranks of all tokens.
   std::vector<MaskedToken> predicted(std::span<std::int32_t> ids, RandomStream random,
                                      std::vector<std::int64_t>& ranks) const;
 

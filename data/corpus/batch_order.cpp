@@ -20,12 +20,12 @@ std::int64_t padded(std::span<const std::uint32_t> examples, const std::vector<P
   return longest * static_cast<std::int64_t>(examples.size());
 }
 
-// A length, randomly increased by up to an eighth.
+// A length, randomly increased by up to 1 + length / 8.
 std::uint32_t lift(std::uint32_t length, std::uint64_t random) {
   return length + static_cast<std::uint32_t>(random % (2 + length / 8));
 }
 
-// A stable sort in linear time: 10 million items take a second.
+// A stable sort in linear time.
 template <class Key>
 void counting_sort(std::vector<std::uint32_t>& items, std::uint32_t num_keys, const Key& key) {
   std::vector<std::uint32_t> place(num_keys + 1);

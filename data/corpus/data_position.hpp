@@ -11,7 +11,7 @@ struct DataPosition {
   std::int64_t batch = 0;  // in that epoch
   std::int64_t phase = 0;  // for runs whose sequences change during training; a new phase restarts the epoch count
 
-  // The same position, normalised for epochs of `num_batches`: the end of one epoch is the start of the next.
+  // The same position, normalised for epochs of `batches`: the end of one epoch is the start of the next.
   DataPosition within(std::int64_t batches) const {
     return batch < batches ? *this : DataPosition{epoch + 1, 0, phase};
   }

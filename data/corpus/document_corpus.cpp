@@ -23,7 +23,8 @@ constexpr std::string_view kSplitting = "documents by ICU's standard ";  // chan
 
 using Ids = std::vector<std::int32_t>;
 
-// A sentence in parts of at most kLongestSentence pieces, cut before the last word that starts in the second half.
+// Appends a sentence in parts of at most kLongestSentence pieces, cut before the last word that starts in the second
+// half of a part, if there is one.
 void add_parts(const Ids& ids, const std::vector<bool>& begins_word, std::vector<Ids>& parts) {
   constexpr std::size_t longest = DocumentCorpus::kLongestSentence;
   std::size_t begin = 0;

@@ -270,7 +270,6 @@ std::optional<IdCache> IdCache::read(const fs::path& stem, const std::string& ke
   if (checksum.value() != trailer.checksum) return damaged();
   const std::size_t ids_bytes = cache.ids_.bytes().size();
   if (ids_bytes % trailer.id_bytes != 0 || ids_bytes / trailer.id_bytes != trailer.num_ids) return damaged();
-  // Reads all ids, at the speed of memory or disk; the text itself was just read for its hash.
   if (XXH3_64bits(cache.ids_.bytes().data(), ids_bytes) != trailer.ids_checksum) return damaged();
   cache.ids_path_ = ids_path;
   cache.shape_ = shape;

@@ -1,12 +1,12 @@
 // Encoded text in memory-mapped files that are kept between runs: a stream of token ids, and fixed-size records that
 // point into it.
 //
-// The name of a cache is a hash of all its ingredients, so that a cache made from others is never used by mistake. It
+// The name of a cache is a hash of all its ingredients, so that a cache of other text or settings is never used. It
 // has two files: KEY.ids (16 bits per id if the vocabulary is small enough) and KEY.index, with the records, a summary,
 // and a trailer with counts and a checksum of each file. KEY.index is written last, and each file appears complete or
 // not at all: a truncated, foreign or corrupted cache is detected when it is opened, and made again. Ids are checked
 // against the vocabulary as they are read. Numbers are in native byte order, since the cache never leaves the machine.
-// Nothing is ever deleted; the whole directory may be deleted whenever no run is reading it.
+// No cache is ever deleted; the directory may be deleted whenever no run is reading it.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ class IdCache {
   };
 
   struct Shape {
-    std::int32_t vocabulary = 0;  // all ids are below
+    std::int32_t vocabulary = 0;  // ids are below this
     std::size_t record_bytes = 0;
     std::size_t summary_bytes = 0;
   };
@@ -87,7 +87,7 @@ class IdCache {
   // Appends ids begin … begin + count - 1. Throws UserError if one of them is not below `vocabulary`.
   void append(std::uint64_t begin, std::size_t count, std::int32_t vocabulary, std::vector<std::int32_t>& ids) const;
 
-  // XXH3 of the bytes of all files: tells if a run resumes with the text it started with.
+  // XXH3 of the bytes of all files: a run must resume with the same text.
   const std::string& content_hash() const { return content_hash_; }
   // True if open() found the cache, false if it made it.
   bool found() const { return found_; }

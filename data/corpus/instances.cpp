@@ -65,7 +65,7 @@ class Maker {
     for (std::int64_t from = corpus_.first_sentence(document); from < end;) {
       const std::uint64_t count = wanted(most);
       std::int64_t to = std::max(gather(from, end, count), from + 2);
-      if (to > end) break;          // a document of one sentence
+      if (to > end) break;          // only one sentence is left
       if (end - to == 1) to = end;  // else the last sentence would be alone
       const bool other = random_.below(2) == 1;
       const std::int64_t split = from + 1 + static_cast<std::int64_t>(random_.below(to - from - 1));

@@ -1,10 +1,10 @@
 // Pretraining instances: segments of documents, regenerated for every epoch as a pure function of (seed, epoch).
 //
-// next (arXiv 1810.04805, section 3.1 and appendix A.2): gather sentences of a document up to the target length and
-// split them at a random sentence boundary. Half of the time keep the second part ("next"); otherwise replace it by
-// sentences from a random position of another document and return the unused ones to the pool. A tenth of the
-// instances (short_sequences) get a shorter, random target length. If a pair is too long, drop tokens from the start
-// or end (at random) of its longer part.
+// next (arXiv 1810.04805, section 3.1 and appendix A.2): gather sentences of a document until they reach the target
+// length, and split them at a random sentence boundary. Half of the time keep the second part ("next"); otherwise
+// replace it by sentences from a random position of another document and return the unused ones to the pool. A tenth of
+// the instances (short_sequences) get a shorter, random target length. If a pair is too long, drop tokens from the
+// start or end (at random) of its longer part.
 // none (arXiv 1907.11692, DOC-SENTENCES): one segment of a document, up to the target length.
 // order (arXiv 1909.11942): two consecutive parts, swapped half of the time.
 //

@@ -12,8 +12,8 @@
 
 namespace attend {
 
-// What attend pretrain learns from text: BERT's masked tokens, XLNet's tokens in a permuted order
-// (data/corpus/permutation.hpp), or each token from those before it.
+// What attend pretrain predicts: BERT's masked tokens, XLNet's tokens in a permuted order (permutation.hpp), or each
+// token from those before it.
 enum class PretrainingKind { masked, permuted, causal };
 template <>
 inline constexpr auto kEnumNames<PretrainingKind> =
@@ -21,7 +21,7 @@ inline constexpr auto kEnumNames<PretrainingKind> =
                                               {PretrainingKind::permuted, "permuted"},
                                               {PretrainingKind::causal, "causal"}});
 
-// Of options that are about masked tokens, and about the sequences of an encoder.
+// Conditions of options for masked tokens, and for both objectives of an encoder.
 inline constexpr Condition kMaskedTokens = {"objective", {"masked"}};
 inline constexpr Condition kEncoderSequences = {"objective", {"masked", "permuted"}};
 

@@ -1,6 +1,6 @@
 // A parallel corpus as token ids, in a memory-mapped cache that is kept between runs (id_cache.hpp). The cache key is a
-// hash of all files, the tokenizers and the options. Every start reads all files to hash them (about a second for 10
-// million pairs); encoding happens once.
+// hash of all files, the tokenizers and the options. Every start reads all files to hash them; they are encoded
+// once.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,8 @@ struct CorpusSource {
 // Examples are numbered from 0, not counting skipped pairs. Reading is thread-safe.
 class EncodedCorpus {
  public:
-  // Opens the corpus in the cache, encoding it first if necessary. UserError as ParallelReader, or if no pair is left.
+  // Opens the corpus in the cache, encoding it first if necessary. Throws UserError as ParallelReader does, and if
+  // no pair is left.
   static EncodedCorpus open(const CorpusSource& source, const CorpusConfig& config,
                             const std::filesystem::path& cache = CacheConfig().resolved());
 
@@ -55,7 +56,7 @@ class EncodedCorpus {
   // Appends the ids, without bos and eos. Throws UserError if an id in the cache is not in the vocabulary.
   void append_src(std::int64_t example, std::vector<std::int32_t>& ids) const;
   void append_tgt(std::int64_t example, std::vector<std::int32_t>& ids) const;
-  // Appends the labels beside the source ids, for each of them one of each factor.
+  // Appends the labels of the source ids: for each id, one per factor.
   void append_factors(std::int64_t example, std::vector<std::int32_t>& labels) const;
   std::size_t num_factors() const { return num_factors_; }
   // The line of an example, from 1.

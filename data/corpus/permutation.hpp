@@ -1,6 +1,6 @@
-// Draws the order in which the tokens of a sequence are predicted (XLNet, Yang et al. 2019, arXiv 1906.08237, section
-// 2.2), and which of them are: the last of the order, of which a K-th are, K = 6 (section 2.3, "Partial Prediction"),
-// at least one. [CLS] and [SEP] come first, at the same time.
+// Draws the order of the tokens of a sequence (XLNet, Yang et al. 2019, arXiv 1906.08237, section 2.2). Only the last
+// 1 / K of them are predicted, K = 6 (section 2.3, "Partial Prediction"), at least one. [CLS] and [SEP] come first, at
+// the same time.
 //
 //   [CLS] the old dog barks [SEP]:  ranks 0 3 1 4 2 0,  dog is predicted
 #pragma once

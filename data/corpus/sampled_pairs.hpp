@@ -1,8 +1,8 @@
-// The pairs of a corpus in pieces that are sampled anew in each epoch (tokenizer/piece_sampler.hpp): a pure function of
+// The pairs of a corpus in pieces that are sampled for each epoch (tokenizer/piece_sampler.hpp): a pure function of
 // (seed, epoch, line, side), so that a resumed run and all processes of a run read the same.
 //
-// Samples are made twice: of a whole epoch for their lengths, from which its batches are made, and for each batch. So
-// batches keep to --max-tokens whatever the samples, and nothing but the lengths is stored.
+// Samples are drawn twice: for the lengths of a whole epoch, from which its batches are made, and for each batch. So
+// batches keep to --max-tokens, and only the lengths are stored.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace attend {
 
 class SampledPairs {
  public:
-  // `config` samples, and has been checked for the tokenizers. A side whose sample has more than `longest` tokens keeps
+  // `config` must sample and pass check_sampling(). A side whose sample has more than `longest` tokens keeps
   // the pieces of the corpus. `corpus` must outlive this. Throws UserError if a source with factors has pieces that
   // span words: their samples have no labels of their own.
   SampledPairs(const EncodedCorpus& corpus, const TokenizerPair& tokenizers, const SamplingConfig& config,
@@ -28,11 +28,11 @@ class SampledPairs {
   // ids. A piece has the labels of the piece of the corpus in which it begins. Thread-safe.
   PairLength append(std::int64_t example, std::int64_t epoch, std::vector<std::int32_t>& src,
                     std::vector<std::int32_t>& tgt, std::vector<std::int32_t>& labels) const;
-  // Of all examples in an epoch, which takes long. Throws Interrupted when a signal requests a stop, or after stop().
+  // The lengths of all examples in an epoch. Throws Interrupted when a signal requests a stop, or after stop().
   std::vector<PairLength> lengths(std::int64_t epoch) const { return lengths(epoch, corpus_->size()); }
   void stop() { stopping_ = true; }
 
-  // The ratio of sampled to usual lengths of sentences, by at most 10,000 of them.
+  // The ratio of sampled to usual lengths of the longer sides of pairs, estimated from at most 10,000.
   double growth() const;
 
  private:

@@ -28,10 +28,10 @@ inline constexpr auto kEnumNames<TaskKind> = std::to_array<EnumName<TaskKind>>({
     {TaskKind::tags, "tags"},
 });
 
-// True if a text or pair gets a single answer rather than one per token.
+// True for tasks on whole texts or pairs of texts.
 constexpr bool is_of_sequences(TaskKind kind) { return kind != TaskKind::spans && kind != TaskKind::tags; }
 
-// The condition of keys and options that only some kinds of tasks read, and the fact that it is about.
+// Conditions of keys and options that only some kinds of tasks read, and the fact that they test.
 constexpr Condition tasks_of(std::same_as<TaskKind> auto... kinds) { return {"tasks of kind", {name_of(kinds)...}}; }
 inline constexpr Condition kOfSpans = tasks_of(TaskKind::spans), kOfTags = tasks_of(TaskKind::tags);
 inline constexpr Condition kOfSequences =
@@ -99,7 +99,8 @@ struct LabelledTask {
 // The column and kind of the tags of a tagging task.
 TagColumn tag_column(const LabelledTask& task);
 
-// A built-in task by name (case-insensitive), or the TOML file at that path. The UserError suggests the nearest name.
+// A built-in task by name (case, - and _ do not count), or the TOML file at that path. Throws UserError, suggesting the
+// nearest name, if there is neither, and as validate() does.
 LabelledTask find_task(const std::string& name_or_file);
 std::vector<std::string> built_in_tasks();
 

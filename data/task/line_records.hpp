@@ -13,6 +13,7 @@ namespace attend {
 
 class LineRecords {
  public:
+  // `task` must outlive the object.
   LineRecords(const LabelledTask& task, const Tokenizer& tokenizer, const SampleConfig& config)
       : task_(task), format_(format_of(task.kind)), maker_(tokenizer, config) {}
 

@@ -1,5 +1,5 @@
-// The differences between kinds of tasks before a model sees their text: its labels, the format of
-// its records in files and lines, and their samples. One class per kind; only record_format.cpp chooses one.
+// The differences between kinds of tasks before a model sees their text: labels, the format of records in files and
+// lines, and samples. One class per kind; only record_format.cpp chooses one.
 #pragma once
 
 #include <cstdint>

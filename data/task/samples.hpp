@@ -24,7 +24,7 @@
 
 namespace attend {
 
-// Of a sample, whatever the encoder.
+// The limit of --length, whatever the encoder.
 inline constexpr std::int64_t kMostTokensOfSample = 65535;
 
 struct SampleConfig {
@@ -78,18 +78,18 @@ std::vector<std::vector<const Sample*>> batches_by_length(const std::vector<Samp
 
 class SampleMaker {
  public:
-  // `config.length` must be set. Throws UserError if the tokenizer lacks cls or sep.
+  // `config.length` must be set, and the tokenizer must have cls and sep.
   SampleMaker(Tokenizer tokenizer, const SampleConfig& config);
 
   Sample of_text(const LabelledText& text, std::int64_t example);
-  // `context` holds the pieces of its context. If there are answers, the windows that contain the whole first answer
-  // are labelled with it.
+  // `context` holds the pieces of the question's context. If there are answers, the windows that contain the whole
+  // first answer are labelled with it.
   std::vector<Sample> of_question(const Question& question, const std::vector<Piece>& context, std::int64_t example);
   // `tags` holds the names of all tags; without gold tags (sentence.tags is empty) all are 0.
   std::vector<Sample> of_sentences(std::span<const TaggedSentence> sentences, const std::vector<std::string>& tags);
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
-  std::int64_t num_cut() const { return num_cut_; }  // samples that were cut
+  std::int64_t num_cut() const { return num_cut_; }  // texts, questions and words that were cut
 
  private:
   using Words = std::vector<std::vector<std::int32_t>>;  // the pieces of each word

@@ -80,7 +80,7 @@ class TreeReader {
   }
 
  private:
-  // Ends the sentence; a block of comments is none.
+  // Ends the sentence; comments alone are not one.
   void finish() {
     if (spellings_.empty()) {
       sentence_ = {};
@@ -150,7 +150,7 @@ class TreeReader {
       root = number;
     }
     if (root == 0) refuse(lines_.front(), "the sentence has no root", kTreeRemedy);
-    std::vector<std::size_t> passed(words.size() + 1, 0);  // by which word's way to the root
+    std::vector<std::size_t> passed(words.size() + 1, 0);  // by which word's path to the root
     for (std::size_t number = 1; number <= words.size(); ++number) {
       std::size_t at = number;
       for (; at != 0 && passed[at] == 0; at = words[at - 1].head) passed[at] = number;
@@ -190,7 +190,7 @@ class TreeReader {
 
   std::string file_;
   std::vector<TreeSentence> sentences_;
-  TreeSentence sentence_;             // under way
+  TreeSentence sentence_;             // being read
   std::vector<Spelling> spellings_;   // of the words so far, in order
   std::vector<std::uint64_t> lines_;  // of the words
 };

@@ -31,6 +31,7 @@ class DocumentReader {
   // The next non-blank line; false at the end. Invalid UTF-8 is replaced by U+FFFD and counted.
   bool next(DocumentLine& line);
 
+  // Of the files read to their end.
   const LineCounts& counts() const { return counts_; }
 
  private:

@@ -1,4 +1,4 @@
-// Reads in blocks and finds line ends with memchr; only lines that are not plain ASCII are examined byte by byte.
+// Reads in blocks and finds line ends with memchr; only lines that are not plain ASCII are decoded.
 #include "data/text/lines.hpp"
 
 #include <fcntl.h>

@@ -58,8 +58,8 @@ bool ends_as_sentence(std::string_view text) {
   return std::ranges::any_of(kEnds, [&](std::string_view end) { return text.ends_with(end); });
 }
 
-// Lines of three fields have a kind or a source in the first, by the kind of model. Most sources end as a sentence
-// where their translations do, and most kinds do not.
+// The first of three fields is a kind or, for a translation model, a source. Most sources end as a sentence where their
+// translations do, and most kinds do not.
 void refuse_pairs_of_the_other_kind(std::span<const MinimalPair> pairs, PairsOf what, const std::string& name) {
   const bool translate = what == PairsOf::translations;
   const auto is_odd = [&](const MinimalPair& pair) {

@@ -45,7 +45,7 @@ std::vector<MinimalPair> read_minimal_pairs(const std::filesystem::path& path, P
 
 // The better sentence of each pair, and after it the worse one.
 std::vector<std::string> sentences_of(std::span<const MinimalPair> pairs);
-// The sources of these.
+// The source of each of these.
 std::vector<std::string> sources_of(std::span<const MinimalPair> pairs);
 
 }  // namespace attend

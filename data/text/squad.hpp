@@ -37,7 +37,8 @@ struct QuestionSet {
 
 // Offsets in the file count code points. An answer that is not at its offset is moved to its nearest occurrence. Throws
 // UserError naming the file and the question, or its path in the JSON, for a missing member, a member of the wrong
-// type, or a duplicate id. In a file to predict, questions may lack `answers`.
+// type, a duplicate id, or answers that are empty or contradict is_impossible. In a file to predict, questions may lack
+// `answers`.
 QuestionSet read_squad(const std::string& file, Labelled labelled);
 
 }  // namespace attend

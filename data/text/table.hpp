@@ -33,7 +33,7 @@ struct TableShape {
   bool skip_incomplete = false;                 // skip rows with too few or too many values, or a blank one
 };
 
-// The parts of a line between separators: at least one, and one more than there are separators.
+// The parts of a line between separators: one more than there are separators.
 std::vector<std::string> split_at(const std::string& line, char separator);
 
 // The alternatives of a name: a and b for "a|b".
@@ -49,13 +49,11 @@ class TableReader {
   // Throws UserError listing the existing columns if a requested one is missing, and as LineReader does.
   TableReader(const std::string& file, const TableShape& shape);
 
-  // The next record; false at the end. Blank lines are skipped. Throws UserError naming file and line for a row whose
-  // number of values differs from the first row's, an unclosed quote, text after a closing quote, and for anything but
-  // a JSON object with the requested members (strings, numbers or booleans).
+  // The next record; false at the end. Empty lines are skipped. Throws UserError naming file and line for an empty line
+  // in a table of one column, a row whose number of values differs from the first row's, an unclosed quote, text after
+  // a closing quote, and anything but a JSON object with the requested members (strings, numbers or booleans).
   bool next(Record& record);
-  // The number of skipped rows.
   std::uint64_t num_incomplete() const { return num_incomplete_; }
-  // Forwards to LineReader.
   void warn_of_invalid_utf8() const { lines_.warn_of_invalid_utf8(); }
 
  private:

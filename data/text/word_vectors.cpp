@@ -49,7 +49,7 @@ class VectorReader {
     bool is_whole = true;
     std::int64_t num_rows = 0;
     for (std::string line; lines_.next(line);) {
-      line.erase(line.find_last_not_of(' ') + 1);  // word2vec and fastText write one behind the last number
+      line.erase(line.find_last_not_of(' ') + 1);  // word2vec and fastText write one after the last number
       const std::vector<std::string> fields = split_at(line, ' ');
       if (lines_.counts().lines == 1) {
         stated = vector_count(fields);

@@ -21,11 +21,11 @@ struct WordVectors {
 };
 
 // The first `most` vectors of a file, which may be .gz or - (standard input). Blank and repeated words are left out
-// with a warning. A word may contain spaces, as some of GloVe's do, but no number behind one.
+// with a warning. A word may contain spaces, as some of GloVe's do, but no number after a space.
 //
 // Throws UserError naming the file and its line if a line has another number of values than the first one, or a value
-// that is not a finite number; and naming the file if it is empty or, read to its end, has not as many lines as its
-// first one says.
+// that is not a finite number; and naming the file if it is empty or, read to its end, has not as many vectors as
+// its first line states.
 WordVectors read_word_vectors(const std::filesystem::path& path, std::int64_t most);
 
 }  // namespace attend

@@ -63,7 +63,7 @@ std::size_t word_length(const auto& text) {
     }
     if ((is(1, 'r') && is(2, 'e')) || (is(1, 'v') && is(2, 'e')) || (is(1, 'l') && is(2, 'l'))) return 3;
   }
-  // The characters from `at` on that are of the same class as the one there.
+  // The end of the run of characters from `at` on in one class.
   const auto end_of_class = [&](std::size_t at) {
     const WordClass kind = class_of(text[at].code_point);
     while (at < text.size() && class_of(text[at].code_point) == kind) ++at;
@@ -72,10 +72,10 @@ std::size_t word_length(const auto& text) {
   const std::size_t first = is(0, ' ') && text.size() > 1 ? 1 : 0;
   if (class_of(text[first].code_point) != WordClass::space) return end_of_class(first);
   const std::size_t end = end_of_class(0);
-  return end == text.size() || end == 1 ? end : end - 1;  // the last space before a word belongs to that
+  return end == text.size() || end == 1 ? end : end - 1;  // the last space before a word belongs to the word
 }
 
-// What is left of a character that starts at `at` but is cut off or goes on otherwise: at least a byte.
+// The length of the incomplete character at `at`, at least one byte.
 std::size_t broken_length_at(std::string_view bytes, std::size_t at) {
   for (const std::size_t length : {3, 2}) {
     if (at + length > bytes.size()) continue;
@@ -158,7 +158,7 @@ std::vector<ByteLevelBpe::Character> ByteLevelBpe::characters_of(std::string_vie
   return characters;
 }
 
-// Always the pair with the merge of lowest rank, of equal ones the leftmost.
+// Always merges the pair of lowest rank, the leftmost of equal ones.
 void ByteLevelBpe::add_word(std::span<const Character> word, std::vector<Place>& places) const {
   constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   struct Symbol {
@@ -198,7 +198,7 @@ void ByteLevelBpe::add_word(std::span<const Character> word, std::vector<Place>&
     Symbol& left = symbols[at];
     if (left.place.id == kGone) continue;
     const Merge* merge = merge_at(at);
-    if (merge == nullptr || merge->rank != rank) continue;  // one of the two has become another piece since
+    if (merge == nullptr || merge->rank != rank) continue;  // one of the two has since become another piece
     Symbol& right = symbols[left.next];
     left.place.id = merge->result;
     left.place.end = right.place.end;

@@ -1,10 +1,10 @@
 // GPT-2's tokenization (Radford et al. 2019, section 2.2): a text is split into words, and the bytes of each are merged
-// into pieces by byte-pair encoding (Sennrich et al. 2016, arXiv 1508.07909). A word is what the pattern
+// into pieces by byte-pair encoding (Sennrich et al. 2016, arXiv 1508.07909). A word is the next match of
 //
 //   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 //
-// matches next. In pieces, each byte is a printable character: itself if it is one in Latin-1, or else one from U+0100
-// on, so that a space is "Ġ" and a line break "Ċ".
+// In pieces, each byte is a printable character: itself if it is one in Latin-1, or else one from U+0100 on, so that a
+// space is "Ġ" and a line break "Ċ".
 //
 //   "The farmer's café"      The Ġfarmer 's Ġcaf Ã©
 //
@@ -26,25 +26,25 @@
 
 namespace attend {
 
-// Ends each text, and stands before the first one.
+// Ends each text, and precedes the first one.
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 
 struct ByteLevelBpeFile {
   std::vector<std::string> pieces;  // piece k has id k
   // The pairs of pieces that become one, the first merged first.
   std::vector<std::pair<std::string, std::string>> merges = {};
-  std::vector<std::int32_t> special = {};  // ids that no text has; those of kEndOfText need not be listed
+  std::vector<std::int32_t> special = {};  // ids that text never becomes; that of kEndOfText need not be listed
   bool space_first = false;                // read "dog" as " dog"
 };
 
 class ByteLevelBpe : public ListedPieces {
  public:
   // Throws UserError naming the file `name` for an empty or duplicate piece, or one with a character that stands for no
-  // byte, for a byte without a piece, and for a merge that is given twice or whose parts or result are no pieces or
-  // special ones.
+  // byte, for a byte without a piece, and for a duplicate merge or one whose parts or result are missing or special
+  // pieces.
   ByteLevelBpe(ByteLevelBpeFile file, const std::string& name);
 
-  // Bytes that are not UTF-8 become U+FFFD, one for each beginning of a character.
+  // Each incomplete character and each other byte that is not UTF-8 becomes U+FFFD.
   std::string decode(std::span<const std::int32_t> ids) const override;
 
   // kEndOfText is eos and bos; -1 if there is none. Other special pieces have no role.

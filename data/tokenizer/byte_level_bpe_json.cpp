@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// A merge is an array of two pieces or, in older files, a text with a space between them.
+// A merge is an array of two pieces or, in older files, one string with a space between them.
 std::pair<std::string, std::string> read_merge(const json& merge, const std::string& name) {
   if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
     return {merge[0].get<std::string>(), merge[1].get<std::string>()};
@@ -28,8 +28,8 @@ std::pair<std::string, std::string> read_merge(const json& merge, const std::str
                   "use another copy");
 }
 
-// Adds the tokens of "added_tokens" to the vocabulary, which need not have them, and gives their ids. Those that are
-// not special are refused: Hugging Face finds them in a text before anything else.
+// Adds the tokens of "added_tokens" to the vocabulary, which need not have them, and returns their ids. Tokens that
+// are not special are refused: Hugging Face finds them in a text before anything else.
 std::vector<std::int32_t> add_tokens(const json& file, json& vocabulary, const std::string& name) {
   std::vector<std::int32_t> special;
   for_added_tokens(file, name, [&](const SpecialToken& token, const json& entry) {

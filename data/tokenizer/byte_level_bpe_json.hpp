@@ -13,7 +13,7 @@ namespace attend {
 // True if the file has a model with merges.
 bool is_bpe_json(const nlohmann::json& file);
 
-// Throws UserError naming the file `name` and the expectation.
+// `file` must satisfy is_bpe_json(). Throws UserError naming the file `name` and the expectation.
 ByteLevelBpe read_byte_level_bpe_json(const nlohmann::json& file, const std::string& name);
 
 // The content of tokenizer.json for GPT-2's older files: the object of vocab.json, the array of the lines of

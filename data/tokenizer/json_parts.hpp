@@ -1,5 +1,5 @@
 // The parts common to every tokenizer.json: its vocabulary, its special tokens, and the templates of the texts that a
-// model reads. What is read is checked: UserErrors name the file `name` and the expectation.
+// model reads. Readers throw UserError naming the file `name` and the expectation.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ inline bool is_tokenizer_json(std::string_view bytes) { return bytes.starts_with
 // The member `key` of an object, which must be an object of the given type.
 const nlohmann::json& typed_member(const nlohmann::json& object, const char* key, const char* type,
                                    const std::string& name);
-// Throws unless the member is one of `allowed`, of which null is also a missing one.
+// Throws unless the member is one of `allowed`, of which null includes a missing member.
 void check_member(const nlohmann::json& object, const char* key, std::initializer_list<nlohmann::json> allowed,
                   const std::string& name);
 // A flag; `otherwise` if it is missing or null.

@@ -39,7 +39,7 @@ class ListedPieces : public TokenizerModel {
   explicit ListedPieces(std::vector<std::string> pieces);
   ListedPieces(ListedPieces&&) = default;
 
-  // Makes piece k known to find(). Throws UserError naming the vocabulary `name` if it is a known one as well.
+  // Makes piece k known to find(). Throws UserError naming the vocabulary `name` if it is a duplicate.
   void add_to_index(std::size_t k, const std::string& name, const std::string& remedy);
   // The id of a piece; `absent` if it is not in the list.
   std::int32_t find(std::string_view piece, std::int32_t absent = -1) const;

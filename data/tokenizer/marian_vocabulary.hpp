@@ -46,14 +46,14 @@ struct MarianTokenizers {
 };
 
 // Throws UserError naming a file that is missing or not a tokenizer, or whose ids are not 0, 1, 2 and so on, and if the
-// vocabulary lacks most pieces of a model, or a special piece.
+// vocabulary lacks more pieces of a model than it has, or a special piece.
 MarianTokenizers import_marian_tokenizers(const std::filesystem::path& directory, const MarianIds& ids);
 
 // True if both sides have the same pieces in the same order.
 bool have_same_vocabulary(const TokenizerPair& tokenizers);
 
-// Writes these files for a run's tokenizers; `pad` is the id of the padding piece. Throws UserError if the sides have
-// other names for the end of a sentence or an unknown piece.
+// Writes these files for a run's tokenizers; `pad` is the id of the padding piece. Throws UserError if the sides
+// name the end of a sentence or the unknown piece differently.
 void export_marian_tokenizers(const TokenizerPair& tokenizers, std::int32_t pad,
                               const std::filesystem::path& directory);
 

@@ -1,15 +1,15 @@
 // Other segmentations of an encoded text, sampled to regularise training on little data.
 //
 //   BPE models (BPE-dropout; Provilkov et al. 2020, arXiv 1910.13267, algorithm 1): a word is split into characters; in
-//   each step every possible merge is left out with probability P, and the best of the others is made, until there is
-//   none. P = 0 gives the segmentation of the tokenizer, P = 1 characters.
+//   each step every possible merge is left out with probability P, and the best of the others is made, until none is
+//   left. P = 0 gives the segmentation of the tokenizer, P = 1 characters.
 //   Unigram models (Kudo 2018, arXiv 1804.10959): segmentation x of a word is drawn with probability
 //   p(x)^A / Σ_x' p(x')^A, by forward filtering and backward sampling, as SentencePiece does with nbest_size -1.
-//   A small A draws all segmentations nearly alike, a large A mostly the best one.
+//   A small A draws all segmentations almost uniformly, a large A mostly the best one.
 //
 // SentencePiece samples with one generator for each thread, seeded once. Here, a sample is a pure function of the ids
 // and the random stream. It is made from ids instead of text: pieces that are special, unknown, bytes or user-defined,
-// or have a character that is no piece, stay as they are, and the others always spell the same characters.
+// or have a character that is not a piece, are kept, and the others always spell the same characters.
 //
 //   {▁lower} → {▁low er}, {▁l o wer}, …
 #pragma once
@@ -51,8 +51,8 @@ struct SamplingConfig {
   bool samples() const { return bpe_dropout > 0 || subword_alpha > 0; }
 };
 
-// Throws UserError naming the option if it does not sample from tokenizers of this type; nullopt: WordPiece. `whose`:
-// "the source".
+// Throws UserError naming the option if it does not sample from tokenizers of this type; nullopt: those of a
+// tokenizer.json. `whose`: "the source".
 void check_sampling(const SamplingConfig& config, std::optional<TokenizerType> type, const std::string& whose);
 void check_sampling(const SamplingConfig& config, const Tokenizer& tokenizer, const std::string& whose);
 
@@ -96,7 +96,7 @@ class PieceSampler {
 std::vector<std::vector<std::int64_t>> overlaps(const Tokenizer& tokenizer, std::span<const std::int32_t> pieces,
                                                 std::span<const std::int32_t> others);
 
-// `config` samples, and has been checked for the tokenizer.
+// `config` must sample and pass check_sampling().
 std::unique_ptr<const PieceSampler> make_piece_sampler(const SamplingConfig& config, const Tokenizer& tokenizer);
 
 }  // namespace attend

@@ -70,7 +70,7 @@ std::vector<Piece> Tokenizer::encode_pieces(std::string_view text) const {
 }
 
 std::string_view beginning_of(std::string_view text, std::size_t most) {
-  constexpr std::size_t kBytes = 256;  // of a piece; text has about four
+  constexpr std::size_t kBytes = 256;  // per piece; text has about four
   std::size_t end = std::min(text.size(), std::max<std::size_t>(most, 1) * kBytes);
   while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80 && end > 0) --end;
   return text.substr(0, end);

@@ -50,7 +50,7 @@ constexpr std::size_t kMaxTokenizerBytes = std::size_t{256} << 20;
 // The bytes of a text that are read for its first `most` pieces: 256 per piece.
 std::string_view beginning_of(std::string_view text, std::size_t most);
 
-// The first pieces of a text; `Beginning` also tells if there are more.
+// The first pieces of a text, and whether there are more.
 struct Beginning {
   std::vector<std::int32_t> ids;
   bool cut = false;
@@ -72,8 +72,8 @@ class Tokenizer {
   // Ids without bos and eos. Any bytes are accepted; invalid UTF-8 counts as U+FFFD.
   std::vector<std::int32_t> encode(std::string_view text) const;
   std::vector<Piece> encode_pieces(std::string_view text) const;
-  // A sentence as part of a document, of which it is the first or not: what separates it from the one before, if the
-  // tokenizer does not do so itself, is added in front of it.
+  // A sentence as part of a document: with a space in front, unless it is the first or the tokenizer separates texts
+  // itself.
   std::string in_document(std::string_view sentence, bool is_first) const;
   // At most the first `most` pieces of a text, read only as far as necessary.
   Beginning encode_beginning(std::string_view text, std::size_t most) const;

@@ -24,10 +24,10 @@ using nlohmann::json;
 using Entry = SentencePieceContent::Entry;
 
 // Inserted between characters, because `tokenizers` groups a letter with its marks and then looks up the first
-// character only. A noncharacter, so no text contains it.
+// character only. Unassigned, so text hardly contains it.
 constexpr const char* kSeparator = "\uFFF0";
 constexpr const char* kBetweenCharacters = R"((?<=[^\x00-\x7F])(?=.)|(?<=.)(?=[^\x00-\x7F])|(?<=\r)(?=\n))";
-// A table is accepted if, for each rule that does not follow from those for single characters, this many do.
+// A table is accepted if at most one in this many rules does not follow from those for single characters.
 constexpr std::size_t kRulesPerException = 100;
 // Score of pieces that a text never becomes: lower than that of any other segmentation.
 constexpr double kNeverTaken = -1e6;

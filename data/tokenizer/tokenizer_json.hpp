@@ -25,7 +25,7 @@ namespace attend {
 // What a model reads: an encoder [CLS] A [SEP] B [SEP] if the vocabulary has these pieces, a language model </s> A.
 enum class TextsFor { encoder, language_model };
 
-// The content of tokenizer.json; that of a byte-level BPE is its own file, whatever is read. Throws UserError for
+// The content of tokenizer.json; that of a byte-level BPE is its own file, whatever `use`. Throws UserError for
 // features that attend vocab never produces: user-defined and unused pieces, word-final spaces, word models with byte
 // pieces, normalisation beyond character replacement and composition.
 std::string to_tokenizer_json(const Tokenizer& tokenizer, TextsFor use = TextsFor::encoder);

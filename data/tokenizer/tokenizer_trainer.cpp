@@ -50,8 +50,8 @@ struct TextSample {
   std::uint64_t num_lines = 0;  // of all files
 };
 
-// A uniform sample of a text of unknown length: every line gets a random number, and the lines with the smallest
-// numbers are kept, as many as there is room for, in the order of the text.
+// A uniform sample of a text of unknown length: every line gets a random number, and as many lines as there is room
+// for, those with the smallest numbers, are kept in the order of the text.
 class Sampler {
  public:
   Sampler(std::uint64_t most_lines, std::uint64_t most_bytes)
@@ -140,7 +140,7 @@ std::int64_t default_size(std::uint64_t num_lines) {
   return num_lines < 5'000'000 ? 16000 : 32000;
 }
 
-// All characters, unless the text has many scripts: rare characters would leave little room for longer pieces.
+// All characters, unless there are many: rare ones would leave little room for longer pieces.
 double default_coverage(const std::vector<std::string>& lines) {
   constexpr std::size_t kSmallAlphabet = 1000;
   std::unordered_set<UChar32> alphabet;

@@ -98,7 +98,7 @@ std::vector<WordPiece::Character> WordPiece::clean(std::string_view text) const 
   return characters;
 }
 
-// Canonical decomposition, without the combining marks it splits off.
+// Canonical decomposition without nonspacing marks.
 std::vector<WordPiece::Character> WordPiece::without_accents(const std::vector<Character>& characters) const {
   UErrorCode error = U_ZERO_ERROR;
   const icu::Normalizer2* decomposition = icu::Normalizer2::getNFDInstance(error);

@@ -1,3 +1,4 @@
+// Acceptable sentences, and those that break a rule of English (tasks.hpp).
 #include <utility>
 
 #include "data/toy/tasks.hpp"

@@ -43,7 +43,7 @@ std::int64_t between(std::size_t a, std::size_t b) {
 }
 
 // Draws pairs, one member function for each kind. Its argument turns every second pair around (see challenge.hpp). A
-// pair may have another distance than the wanted one.
+// pair may have a distance other than the requested one.
 class Contrasts : private PlainClauses {
  public:
   Contrasts(RandomStream& random, Language language, bool of_translations, std::int64_t distance)
@@ -67,7 +67,7 @@ class Contrasts : private PlainClauses {
     }
     const bool past_be = english_ && clause.tense == Tense::past;  // the only past form with two numbers
     if (adverb || (!last && !past_be && clause.subject.person && chance(0.6))) {
-      // No object in German, where it could be taken for the subject.
+      // No object in German, where it might be read as the subject.
       clause.verb = &pick_where(verbs(), [&](const Verb& verb) {
         return is_intransitive(verb) || (english_ && verb.object == Object::accusative && !verb.recipient);
       });

@@ -1,3 +1,4 @@
+// Premises and hypotheses (tasks.hpp).
 #include <utility>
 
 #include "data/toy/tasks.hpp"

@@ -1,6 +1,6 @@
 // The meaning of a sentence of the built-in world, as a small tree, and its realisation as a sentence in English
-// (english.cpp) and in German (german.cpp). Every realised word carries the concepts that it expresses, and two words
-// are aligned if they share one; and its part in the dependency tree of its sentence (trees.hpp).
+// (english.cpp) and in German (german.cpp). Every realised word carries the concepts that it expresses (two words are
+// aligned if they share one) and its part in the dependency tree of its sentence (trees.hpp).
 //
 //   Clause sleep{.subject = {.noun = &noun("dog")}, .verb = &verb("sleep"), .tense = Tense::past};
 //   render(of_clause(std::move(sleep)))    ->  "The dog slept."  "Der Hund hat geschlafen."  0-0 1-1 2-2 2-3
@@ -128,7 +128,7 @@ struct Concept {
   bool operator==(const Concept&) const = default;
 };
 
-// What a word or a phrase depends on: the first word that expresses the concept and does not depend on it itself. The
+// A word or phrase depends on the first word that expresses the concept `head` and does not depend on it itself. The
 // root depends on no node. Relations are those of Universal Dependencies.
 struct Dependency {
   std::string_view relation = {};
@@ -150,7 +150,7 @@ struct Word {
   std::string text;
   std::vector<Concept> concepts;
   Syntax syntax = {};
-  std::optional<Concept> mark = {};  // the text ends with a punctuation mark: what that depends on, no node: the root
+  std::optional<Concept> mark = {};  // head of the punctuation mark that ends the text; no node: the root
 };
 
 struct SentencePair {
@@ -173,7 +173,7 @@ std::string to_english_text(Clause clause);
 std::vector<Word> to_english(const Sentence& sentence);
 std::vector<Word> to_german(const Sentence& sentence);
 
-// What depends on a noun phrase depends on its noun; on a clause, on its verb or what is said by "to be".
+// The head of a noun phrase is its noun; of a clause, its verb or the predicate of "to be".
 Concept head_of(const NounPhrase& phrase);
 Concept head_of(const Clause& clause);
 
@@ -193,8 +193,8 @@ class Writer {
   // The units of a fixed phrase (see lexicon.hpp), each a concept (node, part, unit). Of several words, the first
   // depends on what the phrase does, and the others, of the same part of speech, on it.
   void phrase(std::string_view units, const void* node, Part part, Syntax syntax);
-  // The units of a clause's time, which depends on `head`; a capitalised word is a `capitalised`. Words of times are
-  // without features.
+  // The units of a clause's time, which depends on `head`; a capitalised word is a `capitalised`. Words of times have
+  // no features.
   void time(std::string_view units, const Clause& clause, Concept head, std::string_view capitalised);
   // A comma before the next word, unless the sentence ends; in the tree it depends on `head`, that of the clause which
   // it sets off. Of two commas at one place the later one counts.

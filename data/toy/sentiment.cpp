@@ -1,3 +1,4 @@
+// Sentences of praise and blame (tasks.hpp).
 #include <utility>
 
 #include "data/toy/tasks.hpp"

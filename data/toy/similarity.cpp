@@ -1,3 +1,4 @@
+// Pairs of similar sentences (tasks.hpp).
 #include <utility>
 
 #include "core/error.hpp"

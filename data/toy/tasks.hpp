@@ -54,8 +54,8 @@ struct SimilarPair {
   Event first, second;
 };
 SimilarPair draw_similar(Draw& draw);
-// Sum over equal parts: agent 10, verb 12, object 10 and its adjective 4, place 7, time 7; half for a more general
-// noun. Each event must have all parts.
+// Sum over equal parts: agent 10, verb 12, object 10 and its adjective 4, place 7, time 7; 5 for a more general
+// object. Each event must have all parts.
 int shared_meaning(const Event& a, const Event& b);
 
 // --- acceptability: whether the sentence is English

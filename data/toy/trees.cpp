@@ -9,7 +9,7 @@
 namespace attend::toy {
 namespace {
 
-// The index of the word that others depend on which depend on the concept; without a node, of the root.
+// The index of the word that dependents of the concept depend on; without a node, of the root.
 std::size_t head_word(const std::vector<Word>& words, const Concept& head) {
   const auto found = std::ranges::find_if(words, [&](const Word& word) {
     if (word.syntax.dependency.head == head) return head.node == nullptr;
