@@ -13,7 +13,7 @@ std::size_t begin_of(std::string_view text, std::string_view word) {
   return static_cast<std::size_t>(word.data() - text.data());
 }
 
-// Of every word all pieces that overlap it, and those between it and the word before.
+// For every word, all pieces that overlap it or lie between it and the word before.
 PiecesOfWords overlapping_pieces(std::string_view text, const std::vector<std::string_view>& words,
                                  const std::vector<PieceBytes>& pieces) {
   PiecesOfWords result(words.size());

@@ -44,11 +44,11 @@ PiecesOfWords pieces_of_words(const TreeSentence& tree, const std::vector<Piece>
 std::vector<PieceBytes> decoded_bytes(const Tokenizer& tokenizer, std::span<const std::int32_t> ids);
 
 // Weights between words instead of pieces, fp64 [target words, source words]: the sum over a source word's pieces, the
-// mean over a target word's; 0 for a word without pieces. `weights_TS` may have more rows and columns than there are
-// pieces in words.
+// mean over a target word's; 0 for a word without pieces. `weights_TS`, fp32 on the CPU, may have more rows and columns
+// than there are pieces in words.
 torch::Tensor merge_words(const torch::Tensor& weights_TS, const PiecesOfWords& source, const PiecesOfWords& target);
 
-// One link for each target word, in source order; ties go to the first source word.
+// One link for each target word with pieces, in source order; ties go to the first source word.
 std::vector<Link> align_words(const torch::Tensor& weights_TS, const PiecesOfWords& source,
                               const PiecesOfWords& target);
 

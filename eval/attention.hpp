@@ -1,5 +1,5 @@
-// The attention weights of a forward pass as values, one for each sentence or sentence pair, and written as JSON. Those
-// of sentence pairs are made in eval/pair_attention.hpp, those of texts here.
+// The attention weights of a forward pass, recorded for each sentence or sentence pair and written as JSON. Those of
+// texts are computed here, those of sentence pairs in eval/pair_attention.hpp.
 //
 //   {"source": ["▁a", "▁dog", "</s>"], "target": ["▁ein", "▁Hund", "</s>"],
 //    "attention": [{"place": "cross", "layer": 0, "head": 0, "weights": [[0.9, 0.1, 0], …]}, …]}
@@ -33,7 +33,7 @@ struct LayerAttention {
   std::int64_t layer = 0;
   torch::Tensor weights;        // [B, N, T, S] of a batch, [N, T, S] of a sentence
   std::int64_t first_head = 0;  // index of the first of the N heads
-  // How they came about, if it was recorded; of all heads, and of a sentence without the axis B.
+  // How they were computed, if recorded; of all heads, and of a sentence without the axis B.
   std::optional<AttentionArithmetic> arithmetic = {};
 };
 
@@ -85,8 +85,8 @@ SentenceAttention attention_of(const LanguageModelImpl& model, const Tokenizer& 
                                std::span<const std::int32_t> ids, bool arithmetic = false);
 
 // Writes the line of a record that is read in `windows` parts: the object of its one part, or all of them as windows
-// (docs/formats.md). `part` makes one when it is written, since the weights of many are large. A non-finite weight is
-// null.
+// (docs/formats.md). `part` computes one when it is written, since the weights of many are large. A non-finite weight
+// is null.
 void write_record(AtomicFile& file, std::size_t windows, const std::function<SentenceAttention(std::size_t)>& part);
 
 }  // namespace attend

@@ -1,4 +1,4 @@
-// Sequences of similar length are batches.
+// Batches of sequences of similar length.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace attend {
 
-// What sequence `i` costs in a batch whose first sequence, which is the longest, is `first`.
+// The cost of sequence `i` in a batch whose first sequence, the longest, is `first`.
 using CostInBatch = std::function<std::int64_t(std::size_t i, std::size_t first)>;
 
-// Batches of the sequences of these lengths: the longest first, so that no worker ends with the longest alone; at most
-// `most_sequences` in each, which cost at most `most_cost` together, but at least one. Without `cost` they cost their
-// lengths.
+// Batches of the sequences of these lengths: the longest first, so that no worker is left with them at the end; at most
+// `most_sequences` in each, which cost at most `most_cost` together, but at least one. Without `cost`, the cost is the
+// length.
 std::vector<std::vector<std::size_t>> batches_of_lengths(std::span<const std::int64_t> lengths,
                                                          std::int64_t most_sequences, std::int64_t most_cost,
                                                          CostInBatch cost = {});

@@ -16,7 +16,7 @@
 namespace attend {
 namespace {
 
-// The mean of these rows, scaled to length 1 where that is asked.
+// The mean of these rows, scaled to length 1 if `normalise`.
 std::vector<float> mean_of(const at::Tensor& states_KH, bool normalise) {
   at::Tensor vector = states_KH.mean(0);
   if (normalise) vector = vector / vector.norm().clamp_min(1e-12);

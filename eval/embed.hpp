@@ -1,6 +1,6 @@
 // Embeddings of texts from a trained encoder.
 //
-// Legend: docs/architecture.md; K selected tokens.
+// Legend: docs/architecture.md.
 #pragma once
 
 #include <torch/types.h>
@@ -20,18 +20,19 @@
 
 namespace attend {
 
-// What reads the texts, each as [CLS] text [SEP].
+// The encoder of the texts, each read as [CLS] text [SEP].
 struct SentenceEncoder {
   // The hidden states of all tokens, [M, H], or of the selected ones, [K, H].
   std::function<torch::Tensor(const SegmentedSequences&, Pass&, const std::optional<Selection>&)> states;
-  std::int64_t longest = 0;  // the most tokens that it reads
+  std::int64_t longest = 0;  // maximum tokens
   torch::Device device = torch::kCPU;
 
   static SentenceEncoder of(const Bert& bert);
 };
 
 // A vector for every text. Texts longer than the options allow, or than the encoder reads, are cut and counted.
-// `progress` counts embedded texts.
+// `progress` counts embedded texts. Throws UserError if the options allow more tokens than the encoder reads, and
+// Interrupted when a signal requests a stop.
 struct TextVectors {
   std::vector<std::vector<float>> vectors;
   std::int64_t num_cut = 0;

@@ -1,5 +1,5 @@
-// Forced decoding: what a model says of given pieces. It reads them instead of its own predictions (teacher forcing),
-// so that one forward pass gives the probabilities of all of them.
+// Forced decoding: the probabilities of given pieces. The model reads them instead of its own predictions (teacher
+// forcing), so that one forward pass gives all of these probabilities.
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -32,7 +32,7 @@ std::vector<ForcedPiece> forced_pieces(const torch::Tensor& hidden_MH, const ops
 torch::Tensor log_probs_of_labels(const torch::Tensor& hidden_MH, const ops::Weight& table_VH,
                                   const torch::Tensor& bias_V, const torch::Tensor& labels_M);
 
-// The sum of -log p of the given pieces, a scalar that is part of the graph of the hidden states.
+// The sum of -log p of the given pieces, a scalar in the autograd graph of the hidden states.
 torch::Tensor loss_of_labels(const torch::Tensor& hidden_MH, const ops::Weight& table_VH, const torch::Tensor& bias_V,
                              const torch::Tensor& labels_M);
 

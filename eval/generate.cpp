@@ -16,13 +16,13 @@
 namespace attend {
 namespace {
 
-// Pieces that all hypotheses of the batches at work may grow to, as if all prompts were as long as the longest: bounds
-// what is kept of them, keys and values in every layer.
+// Limit of the pieces of all hypotheses of the batches in progress, as if all prompts were as long as the longest: keys
+// and values of each are kept in every layer.
 constexpr std::int64_t kContinuedPieces = 32768;
 
 constexpr std::int64_t kUsualNewTokens = 100;
 
-// A lower temperature is meant to be 0.
+// Lower temperatures are refused: 0 is meant.
 constexpr double kLeastTemperature = 0.01;
 
 constexpr std::string_view kIncomplete = "\uFFFD";
@@ -34,8 +34,8 @@ std::size_t first_of(const std::vector<std::string>& stops, std::string_view tex
   return first;
 }
 
-// The part of an unfinished text that stands in the finished one: without the bytes of an incomplete character, which
-// are decoded as U+FFFD, and without what may be the beginning of a stop.
+// The part of an unfinished text that the finished one will contain: without the bytes of an incomplete character,
+// which are decoded as U+FFFD, and without what may be the beginning of a stop.
 std::string_view certain_part(std::string_view text, const std::vector<std::string>& stops) {
   text = text.substr(0, first_of(stops, text));
   while (text.ends_with(kIncomplete)) text.remove_suffix(kIncomplete.size());

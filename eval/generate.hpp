@@ -2,8 +2,8 @@
 //
 //   prompt "The old farmer"     " drove to the market."   log p -14.2   ended by the end of the document
 //
-// A continuation is the text that follows the prompt, with the space between them. log p is that of its pieces given
-// the prompt, and of the end of the document if it ends there: the model's, whatever the options of sampling leave.
+// A continuation is the text that follows the prompt, with the space between them. log p is the model's, before any
+// processor: that of its pieces given the prompt, and of the end of the document if it ends there.
 #pragma once
 
 #include <cstdint>
@@ -97,14 +97,14 @@ struct GenerateConfig {
   // UserError for contradictory options.
   void validate(const OptionOrigins& origins) const;
 
-  // The texts of --stop as they stand in continuations.
+  // The texts of --stop, unescaped.
   std::vector<std::string> stops() const;
 
-  // The options of the search; its maximum length is asked for with each prompt (Wanted::longest).
+  // The options of the search; each prompt sets its maximum length (Wanted::longest).
   SearchConfig search() const;
 };
 
-// What ended a continuation: the model, a text of --stop, or --max-new-tokens.
+// The end of a continuation: by the model, a text of --stop, or --max-new-tokens.
 enum class ContinuationEnd { document, stop, limit };
 template <>
 inline constexpr auto kEnumNames<ContinuationEnd> = std::to_array<EnumName<ContinuationEnd>>(

@@ -14,7 +14,7 @@
 namespace attend {
 namespace {
 
-// Of other Transformers than those with a table of positions: attention needs memory for all pairs of its tokens.
+// For Transformers without a table of positions: attention needs memory for all pairs of tokens.
 constexpr std::int64_t kLongestWindow = 4096;
 
 }  // namespace

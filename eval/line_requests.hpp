@@ -1,5 +1,5 @@
-// What is asked of the translations of an input, line by line and of all: prefixes, phrases that must occur, and
-// phrases that must not. What must occur precedes what must not.
+// Requests for the translations of an input: for each line, a prefix and phrases that must occur; for all lines,
+// phrases that must not occur. The former take precedence.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ class LineRequests {
   // UserError naming file and line if the files end before line `line` of the input, counted from 0, or if its prefix
   // and constraints need more than `longest` pieces; 0: the line is blank and not translated.
   void check(std::int64_t line, std::int64_t longest) const;
-  // Adds what is asked for its line. This must outlive `wanted`.
+  // Adds the requests for `wanted.line`. This must outlive `wanted`.
   void add_to(Wanted& wanted) const;
 
  private:

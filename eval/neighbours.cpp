@@ -131,7 +131,7 @@ std::vector<Neighbour> WordSpace::best(Tensor scores_V, const std::vector<std::s
       --num_left;
     }
   }
-  // Of words that differ only in case all but the first are passed over.
+  // Of words that differ only in case, all but the first are skipped.
   const auto [scores_K, rows_K] = scores_V.topk(ignore_case_ ? num_left : std::min(count, num_left));
   std::vector<Neighbour> neighbours;
   for (std::int64_t k = 0; k < scores_K.size(0) && std::ssize(neighbours) < count; ++k) {

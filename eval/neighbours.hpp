@@ -1,4 +1,4 @@
-// Word vectors looked into: the neighbours of a word, analogies and similarity, all by the cosines of vectors.
+// Queries of word vectors: the neighbours of a word, analogies and similarity, all by the cosines of vectors.
 //
 //   nearest   cos(d, a)
 //   add       cos(d, b - a + c)                               3CosAdd (Mikolov et al. 2013, aclanthology.org/N13-1090)
@@ -71,8 +71,8 @@ struct AnalogyTally {
   AnalogyTally& operator+=(const AnalogyTally& other);
 };
 
-// Spearman's correlation of cosines with the scores of pairs, NaN if one side is constant; and how many pairs it is of,
-// without those left out, in which a word has no vector.
+// Spearman's correlation of cosines with the scores of pairs, NaN if one side is constant; the number of these pairs,
+// and of those left out because a word has no vector.
 struct SimilarityScore {
   double spearman = 0;
   std::int64_t pairs = 0, left_out = 0;

@@ -18,7 +18,7 @@
 namespace attend {
 namespace {
 
-// Source times target pieces of a batch, padded: four bytes each for every head of every layer.
+// Limit of source × target pieces of a padded batch: four bytes each for every head of every layer.
 constexpr std::size_t kWeightsInBatch = std::size_t{1} << 17;
 
 std::vector<PieceBytes> bytes_of(const std::vector<Piece>& pieces) {
@@ -33,7 +33,7 @@ std::vector<std::int32_t> ids_of(const std::vector<Piece>& pieces) {
   return ids;
 }
 
-// The pieces of a text, up to the maximum source length.
+// The first kMostPieces pieces of a text.
 std::vector<Piece> beginning(const Tokenizer& tokenizer, std::string_view line) {
   std::vector<Piece> pieces = tokenizer.encode_pieces(beginning_of(line, kMostPieces));
   pieces.resize(std::min(pieces.size(), kMostPieces));
@@ -49,7 +49,7 @@ PiecePair source_in_pieces(const TokenizerPair& tokenizers, const std::string& l
   return pair;
 }
 
-// Fills `batch` with the pairs that the weights belong to.
+// Also fills `batch` with the pairs.
 AttentionRecorder observe(const Run& trained, const PairAttentionOptions& options, const std::vector<PiecePair>& pairs,
                           Batch& batch) {
   const c10::InferenceMode inference;
@@ -116,7 +116,7 @@ void PairAttention::observe_waiting() {
   if (signals::stop_requested()) throw Interrupted("stopped before all lines were read");
   const Tokenizer &src = trained_.tokenizers.src, &tgt = trained_.tokenizers.tgt;
   Batch batch;
-  std::vector<PiecePair> read;  // the others have nothing to attend to
+  std::vector<PiecePair> read;  // those with something to attend to
   std::ranges::copy_if(waiting_, std::back_inserter(read),
                        [](const PiecePair& pair) { return !pair.source_pieces.empty(); });
   const AttentionRecorder shown = read.empty() ? AttentionRecorder() : observe(trained_, options_, read, batch);

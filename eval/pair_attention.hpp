@@ -1,5 +1,5 @@
-// The attention of a translation model over sentence pairs, as values and as word alignments: a forward pass over lines
-// and their translations, observed. Row t is the attention when predicting target piece t.
+// The attention of a translation model over sentence pairs, as weights and as word alignments, observed in a forward
+// pass over lines and their translations. Row t is the attention when predicting target piece t.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ PiecesOfWords target_words(const PiecePair& pair);
 struct PairAttentionOptions {
   std::optional<AttentionPlace> only = {};  // place to observe; default: all
   double threshold = 0;                     // of cross-attention weights, as in search
-  bool arithmetic = false;                  // record how the weights came about, too
+  bool arithmetic = false;                  // also record how the weights were computed
   std::size_t most_pieces = kMostPieces;    // of a source, if the model has positions for them
 };
 
@@ -74,8 +74,8 @@ std::int64_t num_cross_layers(const Run& trained);
 // over its heads. It appears with commit(), or not at all.
 class AlignmentFile {
  public:
-  // Without a `layer` the last one is used. UserError naming `layer_option` if the model of the run directory `run`
-  // lacks that layer.
+  // Without a `layer` the last one is used. UserError if the model of the run directory `run` has no attention to the
+  // source or, naming `layer_option`, lacks that layer.
   AlignmentFile(const std::string& file, const Run& trained, const std::string& run, std::optional<std::int64_t> layer,
                 const std::string& layer_option);
 

@@ -29,7 +29,7 @@ constexpr std::size_t kTextsTogether = 256;
 
 // Σ log p of the pieces from Sample::first on, for each sample.
 std::vector<double> log_probs_of_words(const LanguageModelImpl& model, const std::vector<const Sample*>& samples) {
-  std::vector<std::vector<std::int32_t>> texts;  // after the end token, which begins all
+  std::vector<std::vector<std::int32_t>> texts;  // without the end token, which begins all
   std::vector<WindowOfText> windows;
   std::vector<std::size_t> chosen;
   for (const Sample* sample : samples) {
@@ -216,7 +216,7 @@ PromptedModel::PromptedModel(const LanguageModelImpl& model, const Tokenizer& to
   for (const LabelledText& shot : shots) {
     shots_ += prompt.example(shot, prompt.words()[shot.gold.label.value()]) + prompt.separator();
   }
-  // An empty text tells what all prompts have in common.
+  // An empty text gives what all prompts have in common.
   const bool pair = prompt.task().text.size() == 2;
   const TaskSplit empty{.file = prompt.file(), .texts = {{.second = pair ? std::optional("") : std::nullopt}}};
   std::vector<std::size_t> num_pieces;

@@ -1,7 +1,6 @@
-// A classification task put to a language model in words, with nothing trained (Brown et al. 2020, arXiv 2005.14165,
-// section 2). A template writes a text with its label; the prompt is some examples, written so, and the text in
-// question up to the place of its label. Every label has words, and those that the model finds likeliest there are the
-// answer.
+// A classification task put to a language model in words, without training (Brown et al. 2020, arXiv 2005.14165,
+// section 2). A template renders a text with its label; the prompt is some rendered examples, and the text in question
+// up to the place of its label. Every label has words; the answer is the label whose words are likeliest there.
 //
 //   template = "Text: {text}\nSentiment: {label}"      Text: The soup was not bad.
 //   [labels]                                           Sentiment: good
@@ -10,7 +9,7 @@
 //
 //   score(label) = Σ_t log p(w_t | prompt, w_<t)       over the pieces w of the words of the label
 //
-// It is divided by their number if not all labels have the same, since otherwise the fewer pieces win. Calibrated, the
+// It is divided by the number of pieces if labels differ in it, since otherwise fewer pieces win. Calibrated, the
 // score of the label for an empty text is subtracted: the model's preference for words that no text has called for
 // (contextual calibration, Zhao et al. 2021, 2102.09690, section 5, with their W and the one content-free text ""; they
 // average over "N/A", "[MASK]" and ""). The probabilities of the labels are the softmax of their scores.

@@ -18,7 +18,7 @@ struct CopyOfLine {
   MaskedCopy copy = {};
 };
 
-// The copies of a batch as one input, the rows of the pieces to predict, and what these are.
+// The copies of a batch as one input, the rows of the pieces to predict, and these pieces.
 struct CopyBatch {
   SegmentedSequences input = {};
   Selection predicted = {};

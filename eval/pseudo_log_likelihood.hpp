@@ -5,15 +5,15 @@
 //
 //   x = "a dog"     [CLS] [MASK] ▁dog [SEP] -0.90     [CLS] ▁a [MASK] [SEP] -3.10     PLL(x) = -4.00
 //
-// It is not the logarithm of a probability of x, but ranks texts. A word of several pieces is likely whatever it is,
-// since its other pieces tell the missing one; `within_word` therefore masks the pieces to the right in the same word,
-// too (PLL-word-l2r of Kauf and Ivanova 2023, arXiv 2305.10588).
+// It is not the logarithm of a probability of x, but ranks texts. The pieces of any word of several pieces are likely,
+// since the others give each away; `within_word` therefore masks the pieces to the right in the same word, too
+// (PLL-word-l2r of Kauf and Ivanova 2023, arXiv 2305.10588).
 //
 // With --objective permuted, a query asks for the piece instead, from all others or, `within_word`, from those that are
 // not masked.
 //
 // A line longer than the encoder reads is not cut: each piece is predicted from as many others as it reads, the masked
-// piece in the middle of them wherever the line has as many on either side.
+// piece in the middle of them wherever the line has enough on either side.
 #pragma once
 
 #include <cstdint>

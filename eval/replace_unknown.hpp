@@ -1,6 +1,6 @@
-// Unknown words of translations are replaced (Luong et al. 2015, arXiv 1410.8206, section 3.3; Jean et al. 2015, arXiv
-// 1412.2007): by what a dictionary has for the source word that was attended to most when the unknown word was
-// predicted, or else by that word itself.
+// Replaces unknown words of translations (Luong et al. 2015, arXiv 1410.8206, section 3.3; Jean et al. 2015, arXiv
+// 1412.2007): by the dictionary's entry for the source word that was attended to most when the unknown word was
+// predicted, or else by that source word.
 //
 //   "Tom sees Ouagadougou"    "Tom sieht ⁇"    "Tom sieht Ouagadougou"
 #pragma once
@@ -17,8 +17,8 @@ namespace attend {
 class UnknownWords {
  public:
   // `dictionary`: a file of lines "source<TAB>target", of which the first for a source word counts; empty: none.
-  // `options` observe cross-attention as in search. UserError if the model has no attention to the source or for a
-  // line of another form. `trained` must outlive this.
+  // `options` observe cross-attention as in search. UserError if the model has no attention to the source, or for a
+  // malformed line. `trained` must outlive this.
   UnknownWords(const Run& trained, const std::string& run, const std::string& dictionary,
                const PairAttentionOptions& options);
 

@@ -1,6 +1,6 @@
-// Reranking: the hypotheses of search, rescored by another run that sees what the first does not. It may write the
-// target from right to left (attend train --reverse-target; Liu et al. 2016, N16-1046) or translate in the reverse
-// direction (the noisy channel of Yee et al. 2019, arXiv 1908.05731).
+// Reranking: the hypotheses of search, rescored by another run. It may write the target from right to left (attend
+// train --reverse-target; Liu et al. 2016, N16-1046) or translate in the reverse direction (the noisy channel of Yee et
+// al. 2019, arXiv 1908.05731).
 //
 //   score(y) = log p(y | x) / |y|^alpha + W · log q / n
 //

@@ -26,16 +26,16 @@
 namespace attend {
 
 // The loss of a text, or of one window of it, as a function of the pass that reads it: the sum of -log p of its pieces,
-// part of the graph.
+// in the autograd graph.
 using LossOfText = std::function<torch::Tensor(Pass& pass)>;
 
 struct ScoreConfig {
   std::int64_t batch_size = 64;
   std::optional<std::int64_t> workers = {};
   std::int64_t threads = 1;
-  // No options: an edit of attention weights, which outlives the scoring; and what receives the number and the loss of
-  // each text, or of its windows one by one, in place of scoring it, from several workers. The model is not frozen
-  // then.
+  // Not options. `edit` of the attention weights must outlive the scoring. `differentiate`, if set, is called by
+  // several workers, in place of scoring, with the number and the loss of each text, or of each of its windows; the
+  // model must not be frozen then.
   const AttentionEdit* edit = nullptr;
   std::function<void(std::size_t text, const LossOfText& loss)> differentiate = {};
 
@@ -79,10 +79,10 @@ std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batc
                                             const AttentionEdit* edit = nullptr);
 
 // The score of every target line as the translation of the source line of the same number, in order. A source line is
-// followed by the labels of the run's source factors (data/text/factors.hpp). A line without
-// pieces is the end of sentence alone, on either side; one of more than most_source_pieces() or kMostPieces is cut. The
-// sums depend on batches only by rounding. `progress` counts scored lines. Interrupted after SIGINT or SIGTERM, which
-// are polled before every batch.
+// followed by the labels of the run's source factors (data/text/factors.hpp). A line without pieces is the end of
+// sentence alone, on either side; one of more than most_source_pieces() or kMostPieces is cut. The sums depend on
+// batches only by rounding. `progress` counts scored lines. Interrupted after SIGINT or SIGTERM, which are polled
+// before every batch.
 std::vector<TargetScore> score(const Run& run, std::span<const std::string> sources,
                                std::span<const std::string> targets, const ScoreConfig& config,
                                WorkProgress* progress = nullptr);

@@ -1,7 +1,7 @@
 // Sums of the scores of texts, and of pairs of texts of which a model should find the first more likely.
 //
-// The perplexity of a text is exp(-log p / n). By piece, n counts what the model predicts and depends on the tokenizer;
-// by word, n counts the words between white space and the ends of lines that are predicted, and does not.
+// The perplexity of a text is exp(-log p / n). By piece, n counts the predicted pieces, which depend on the tokenizer;
+// by word, n counts the words between white space and the predicted ends of lines, which do not.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@
 
 namespace attend {
 
-// What one forward pass reads of a text: its tokens begin … end - 1, of which those from `scored` predict.
+// The tokens of a text that one forward pass reads: begin … end - 1, of which those from `scored` predict.
 struct ScoredWindow {
   std::int64_t begin = 0, scored = 0, end = 0;
 
@@ -35,7 +35,7 @@ struct WindowOfText {
   ScoredWindow window = {};
 };
 
-// Windows as one input of a model: the tokens, the rows that predict, and what follows them.
+// Windows as one input of a model: the tokens, the rows that predict, and the pieces that follow these.
 struct WindowBatch {
   Sequences tokens = {};
   Selection scored = {};

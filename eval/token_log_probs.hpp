@@ -17,7 +17,7 @@ namespace attend {
 // log p of the label that follows the last token of each sequence, [B]; no sequence may be empty.
 torch::Tensor next_log_probs(const LanguageModelImpl& model, const Sequences& tokens, const torch::Tensor& labels_B);
 
-// How many tokens of a text are read at once where the model has no limit of its own.
+// Tokens of a text that are read at once if the model has no limit of its own.
 inline constexpr std::int64_t kSegmentTokens = 512;
 std::int64_t segment_length(const LanguageModelImpl& model);
 

@@ -19,17 +19,17 @@
 namespace attend {
 namespace {
 
-// Batches that a window has for each worker: enough for equal lengths, few enough to answer soon.
+// Batches per worker in a window: enough for similar lengths, few enough to answer soon.
 constexpr std::int64_t kBatchesInWindow = 16;
 
 // Bytes of text after which a window ends, since a few lines may fill the memory.
 constexpr std::size_t kBytesInWindow = std::size_t{16} << 20;
 
-// Source pieces of a batch and the pieces that its hypotheses may grow to, as if all sentences were as long as the
-// longest: bounds what one search keeps of them, keys and values in every layer.
+// Limit of the source pieces of a batch and of all its hypotheses, as if all sentences were as long as the longest:
+// keys and values of each are kept in every layer.
 constexpr std::int64_t kPiecesInBatch = 32768;
 
-// Of samples to choose from, since those with unlikely tokens are mostly poor (Freitag et al. 2023, arXiv 2305.09860).
+// For samples to choose from, since those with unlikely tokens are mostly poor (Freitag et al. 2023, arXiv 2305.09860).
 constexpr double kEpsilonOfCandidates = 0.02;
 
 using Ids = std::vector<std::int32_t>;
@@ -245,7 +245,7 @@ void Translator::translate_stream(const std::function<bool(std::string&)>& next,
   while (more) {
     lines.clear();
     std::size_t bytes = 0;
-    std::exception_ptr broken;  // the input breaks off: the lines before that are translated
+    std::exception_ptr broken;  // the lines before the failure are translated first
     try {
       while (std::ssize(lines) < window && bytes < kBytesInWindow && (more = next(line))) {
         bytes += line.size();

@@ -49,7 +49,7 @@ struct TranslatorConfig {
   // UserError for contradictory options. `is_reranked`: by another run.
   void validate(const OptionOrigins& origins, bool is_reranked = false) const;
 
-  // The search for the hypotheses of which --mbr chooses one: if they are not asked for, samples, with epsilon 0.02
+  // The search for the hypotheses of which --mbr chooses one: without --sample and --nbest, samples, with epsilon 0.02
   // unless a truncation is given.
   SearchConfig candidates() const;
 };
@@ -109,34 +109,33 @@ class Translator {
   Translator(const Seq2SeqImpl& model, TokenizerPair tokenizers, const TranslatorConfig& config,
              WorkProgress* progress = nullptr);
 
-  // Asks for something of each line; `asked` must outlive the translator.
+  // Sets the requests for each line; `asked` must outlive the translator.
   void ask(const LineRequests& asked) { asked_ = &asked; }
 
-  // Translates with other models together. Sources are cut to the smallest limit of all. They must outlive this.
+  // Translates as an ensemble with other models, which must outlive this. Sources are cut to the smallest limit of all.
   void add_models(Companions companions);
 
   // Called with lines and all hypotheses that search keeps of each: may change their scores and order.
   using Rescore = std::function<void(const std::vector<std::string>&, std::vector<std::vector<Translation>>&)>;
   void rescore_with(Rescore rescore);
 
-  // The translations that a line has at most.
+  // Maximum translations of a line.
   std::int64_t num_results() const { return num_results_; }
 
   // The translations of each line, best first, at least one. A line is followed by the labels of the run's source
-  // factors (data/text/factors.hpp). A blank line gives a blank one; a line of more than
-  // most_source_pieces() is cut. UserError, before any of them is translated, for what is asked and cannot be.
-  // Interrupted after SIGINT or SIGTERM.
+  // factors (data/text/factors.hpp). A blank line gives a blank one; a line of more than most_source_pieces() is cut.
+  // UserError, before any of them is translated, for requests that cannot be met. Interrupted after SIGINT or SIGTERM.
   std::vector<std::vector<Translation>> translate(const std::vector<std::string>& lines);
 
   // Translates lines from `next` until it returns false, and passes every line's translations to `emit` in order. Lines
   // are gathered in windows, so that batches have similar lengths; with `at_once` each is answered before the next is
-  // read.
+  // read. A UserError of `next` is rethrown after the lines before it.
   void translate_stream(const std::function<bool(std::string&)>& next,
                         const std::function<void(std::vector<Translation>&)>& emit, bool at_once);
 
   // The lines cut so far.
   const CutLines& cut() const { return cut_; }
-  // Logs a warning of them, if there are any.
+  // Logs a warning if there are any.
   void warn_of_cut() const;
 
  private:

@@ -40,7 +40,7 @@ struct AnswerConfig {
   }
 };
 
-// Sets `answers` to the values used in validating a fine-tuned run, except for given options.
+// Sets `answers` to the values with which a fine-tuned run was validated, except for given options.
 void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, const OptionOrigins& origins);
 
 // A metric over a subset of the records.
@@ -90,7 +90,8 @@ class TaskAnswers {
 // Answers without predictions yet.
 std::unique_ptr<TaskAnswers> make_answers(const TaskSplit& split, const LabelledTask& task, const AnswerConfig& config);
 
-// The model's answers to all records of a split; `progress` counts them. Interrupted when a signal requests a stop.
+// The model's answers to all records of a split; `progress` counts them. Throws Interrupted when a signal requests
+// a stop.
 std::unique_ptr<TaskAnswers> answer(const TextModelImpl& model, const TaskSplit& split, const LabelledTask& task,
                                     const AnswerConfig& config, torch::Device device, Labelled labelled,
                                     WorkProgress* progress = nullptr);

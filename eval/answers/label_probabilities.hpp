@@ -1,4 +1,4 @@
-// The probability of every label for every text: common to the answers of tasks with labels.
+// The probability of every label for every text: common to classification and multi-label tasks.
 #pragma once
 
 #include <nlohmann/json.hpp>

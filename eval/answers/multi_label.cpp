@@ -14,7 +14,7 @@ class MultiLabelAnswers : public LabelProbabilities {
  public:
   using LabelProbabilities::LabelProbabilities;
 
-  // F1 of all labels together; accuracy of all labels of a text.
+  // Micro-averaged F1; accuracy counts the texts whose labels are all right.
   std::vector<NamedMeasure> measures() const override {
     std::vector<std::vector<std::int64_t>> predicted, gold;
     for (std::size_t i = 0; i < probabilities_.size(); ++i) {

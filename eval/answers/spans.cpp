@@ -28,8 +28,8 @@ struct SpanAnswer {
   double no_answer = 0;                    // score of no answer minus that of the best one
 };
 
-// The begins and ends of a window that are combined, and the answers among which probabilities are (the script of
-// SQuAD's baseline calls it n_best_size).
+// The number of begins and of ends of a window that are combined, and of answers whose probabilities sum to 1
+// (n_best_size in the script of SQuAD's baseline).
 constexpr std::size_t kTried = 20;
 
 // A span of a window.
@@ -93,7 +93,7 @@ std::vector<std::string> texts_of(const Question& question) {
   return texts;
 }
 
-// Combines the windows of a question, which are consecutive.
+// Combines the windows of each question.
 class SpanAnswers : public TaskAnswers {
  public:
   SpanAnswers(const TaskSplit& split, const LabelledTask& task, const AnswerConfig& config)
@@ -131,7 +131,7 @@ class SpanAnswers : public TaskAnswers {
       const std::string answer = given(answers_[q], none);
       const metrics::AnswerScore score = none ? metrics::score_answer_or_none(answer, gold)
                                          : gold.empty()
-                                             ? metrics::AnswerScore()  // all were cut off: no answer can be right
+                                             ? metrics::AnswerScore()  // there is no gold answer: none can be right
                                              : metrics::score_answer(answer, gold);
       exact.push_back(100 * score.exact);
       f1.push_back(100 * score.f1);
@@ -186,7 +186,7 @@ class SpanAnswers : public TaskAnswers {
  private:
   static constexpr double kNone = std::numeric_limits<double>::infinity();
 
-  // The best candidate, or an empty text if no answer is allowed and more likely.
+  // The best candidate, or an empty text if the question may lack an answer and that is likelier.
   std::string given(const SpanAnswer& answer, bool may_lack_answers) const {
     if (answer.candidates.empty() || (may_lack_answers && answer.no_answer > config_.null_threshold)) return "";
     return answer.candidates.front().text;

@@ -36,7 +36,7 @@ class TagAnswers : public TaskAnswers {
     }
   }
 
-  // F1, precision and recall of chunks as conlleval, and strictly; accuracy of tags.
+  // F1, precision and recall of chunks as in conlleval; strict F1; accuracy of tags.
   std::vector<NamedMeasure> measures() const override {
     const auto tally = tally_of(ChunkMode::conlleval);
     const NamedMeasure accuracy{"accuracy", [=](Subset s) { return tally(s).token_accuracy(); }};
@@ -54,7 +54,7 @@ class TagAnswers : public TaskAnswers {
     return {{"tokens", split_.sentences[i].tokens}, {"tags", tags_[i]}, {"probabilities", probabilities_[i]}};
   }
 
-  // CoNLL's: a word and its tag a line.
+  // CoNLL's: a word and its tag per line.
   void write(std::ostream& out) const override {
     for (std::size_t i = 0; i < tags_.size(); ++i) {
       const TaggedSentence& sentence = split_.sentences[i];
@@ -67,7 +67,7 @@ class TagAnswers : public TaskAnswers {
   }
 
  private:
-  // The tally of some sentences, out of one a sentence.
+  // Sums the tallies of the sentences of a subset.
   std::function<ChunkTally(Subset)> tally_of(ChunkMode mode) const {
     std::vector<ChunkTally> tallies(tags_.size(), ChunkTally(mode));
     for (std::size_t i = 0; i < tallies.size(); ++i) tallies[i].add(tags_[i], split_.sentences[i].tags);

@@ -27,7 +27,7 @@ struct CountedText {
   }
 };
 
-// Texts with their n-grams, and the statistics of each pair that the metric makes a score of.
+// Texts with their n-grams, and the statistics of each pair, from which the metric computes a score.
 class CountedTexts {
  public:
   CountedTexts(std::span<const std::string_view> texts, Utility utility)
@@ -50,7 +50,7 @@ class CountedTexts {
     }
   }
 
-  // The counts of one text by node, in which those of others look up theirs.
+  // The counts of one text by node.
   std::vector<std::uint32_t> by_node(std::size_t text) const {
     std::vector<std::uint32_t> counts(trie_.size());
     for (const auto& [node, count] : texts_[text].ngrams) counts[node] = count;
@@ -83,7 +83,7 @@ class CountedTexts {
   std::vector<CountedText> texts_;
 };
 
-// The distinct texts in order of first occurrence, with their numbers among all.
+// The distinct texts in order of first occurrence, with the index of each and its number of occurrences.
 struct Distinct {
   std::vector<std::string_view> texts;
   std::vector<std::size_t> first;

@@ -21,12 +21,11 @@ namespace attend::metrics {
 enum class Utility { chrf, bleu };
 
 struct RankedText {
-  std::size_t first = 0;  // its first number among the texts
+  std::size_t first = 0;  // index of its first occurrence
   double utility = 0;     // mean over the other texts, in percent; 0 if there are none
 };
 
-// The distinct texts, the highest mean utility first; of equal ones the earlier. n-grams are counted once for each
-// text: N translations of a sentence take about N² · 1 µs.
+// The distinct texts, the highest mean utility first; of equal ones the earlier.
 std::vector<RankedText> rank_by_utility(std::span<const std::string> texts, Utility utility);
 
 }  // namespace attend::metrics

@@ -19,7 +19,7 @@
 
 namespace attend::metrics {
 
-// A score of a corpus that is made from the sum of its segments' rows.
+// A score of a corpus that is computed from the sum of its segments' rows.
 class Measure {
  public:
   virtual ~Measure() = default;
@@ -31,7 +31,7 @@ class Measure {
   virtual std::string name() const = 0;
 };
 
-// A measure of texts beside references, in percent.
+// A measure of texts against references, in percent.
 class Metric : public Measure {
  public:
   // The row of one segment; `references` must not be empty. Thread-safe.
@@ -45,7 +45,7 @@ class Metric : public Measure {
   std::string signature(std::size_t num_references) const;
   // The text after the score on a result line.
   virtual std::string details(std::span<const double>) const { return {}; }
-  // An object of the numbers that the score is made of.
+  // An object of the numbers from which the score is computed.
   virtual nlohmann::ordered_json parts(std::span<const double> statistics) const;
 
  protected:
@@ -75,7 +75,7 @@ class Rows {
   std::vector<double> sum_;
 };
 
-// The same of texts under one metric.
+// The same for texts under one metric.
 class Tally : public Rows {
  public:
   explicit Tally(const Metric& metric) : Rows(metric), metric_(&metric) {}

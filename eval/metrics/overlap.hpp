@@ -1,4 +1,4 @@
-// What two bags (multisets) of words or n-grams have in common.
+// The overlap of two bags (multisets) of words or n-grams.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ std::size_t num_shared(std::vector<Member> a, std::vector<Member> b) {
   return shared.size();
 }
 
-// The F1 of what is shared by bags of these sizes.
+// The F1 of bags of these sizes with `shared` common members.
 inline double f1_of(std::size_t shared, std::size_t predicted, std::size_t gold) {
   if (shared == 0) return 0;
   const double precision = static_cast<double>(shared) / static_cast<double>(predicted);

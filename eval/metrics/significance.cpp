@@ -17,7 +17,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // Equal differences of scores, in percent, differ by less where their sums were rounded in another order.
 constexpr double kSlack = 1e-9;
 
-// One is added to both, so that no p-value is 0.
+// One is added to both counts, so that no p-value is 0.
 double p_value(std::size_t as_large, std::size_t samples) {
   return static_cast<double>(as_large + 1) / static_cast<double>(samples + 1);
 }

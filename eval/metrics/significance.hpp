@@ -27,7 +27,7 @@ struct Interval {
   double high = 0;
 };
 
-// Fewer segments give no interval: their resamples say too little of other segments.
+// Fewer segments give no interval: their resamples represent other segments too poorly.
 inline constexpr std::size_t kFewestSegments = 10;
 
 // 95 % bootstrap confidence interval of a metric of n items (Efron and Tibshirani 1993: percentile interval, 1,000
@@ -39,7 +39,7 @@ Interval bootstrap(std::size_t n, const std::function<double(std::span<const std
 // which `successes` of n > 0 trials differ by at most 1.96 standard errors. 9 of 10 give 0.596 to 0.982.
 Interval wilson(std::int64_t successes, std::int64_t n);
 
-// One-sided p-value of a fraction, the exact binomial test: the probability of `successes` and more in n trials that
+// One-sided p-value of a fraction, the exact binomial test: the probability of `successes` or more in n trials that
 // each succeed with the probability `chance`, greater than 0 and less than 1. 9 of 10 at 0.5 give 11 / 1024; 0 of 0
 // give 1.
 double binomial_test(std::int64_t successes, std::int64_t n, double chance);
@@ -71,19 +71,19 @@ Exchanges draw_exchanges(std::size_t num_segments, std::size_t num_trials = 1000
 double approximate_randomisation(const Rows& a, const Rows& b, const Exchanges& trials);
 
 // Two-sided p-value of the difference between the means of two groups by the exact permutation test: the share of all
-// ways to divide the values into groups of these sizes whose difference is as large. Groups of at most kMostPermuted
-// values; with three in each, it cannot be below 0.1.
+// ways to divide the values into groups of these sizes whose difference is at least as large. Groups of at most
+// kMostPermuted values; with three in each, it cannot be below 0.1.
 inline constexpr std::size_t kMostPermuted = 12;
 double permutation_test(std::span<const double> a, std::span<const double> b);
 
 // Two-sided p-value of the difference between two systems that are right or wrong on the same items, by McNemar's test
-// (1947) in its exact form: of the n items on which one system alone is right, each does that with probability 1/2
-// where the systems do not differ. 1 and 9 such items give 22 / 1024; none gives 1.
+// (1947) in its exact form: each item on which one system alone is right is that system's with probability
+// 1/2 where the systems do not differ. 1 and 9 such items give 22 / 1024; none gives 1.
 double mcnemar(std::int64_t only_a, std::int64_t only_b);
 
 // Holm's correction (1979) of the p-values of several tests: with the threshold 0.05, the probability that any of those
-// without a true difference falls below is at most 0.05. The k-th smallest of m is multiplied by m - k + 1, and is at
-// least the one before: 0.01, 0.04, 0.03 become 0.03, 0.06, 0.06.
+// without a true difference falls below is at most 0.05. The k-th smallest of m is multiplied by m - k + 1, but kept at
+// or above the one before: 0.01, 0.04, 0.03 become 0.03, 0.06, 0.06.
 std::vector<double> holm(std::span<const double> p_values);
 
 }  // namespace attend::metrics

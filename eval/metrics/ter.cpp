@@ -242,7 +242,7 @@ std::vector<double> Ter::statistics(std::string_view hypothesis, std::span<const
   texts.reserve(references.size() + 1);
   WordIds ids;
   const auto words_of = [&](std::string text) { return ids.of(split_words(texts.emplace_back(std::move(text)))); };
-  // sacreBLEU normalises references twice, which makes a difference where white space behind 's is no space.
+  // sacreBLEU normalises references twice, which makes a difference if the white space after 's is not a space.
   const auto reference_of = [&](std::string_view line) {
     const std::string once = tokenize_tercom(line, options_);
     return words_of(options_.normalized ? tokenize_tercom(once, options_) : once);

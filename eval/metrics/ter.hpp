@@ -1,4 +1,4 @@
-// TER (Snover et al. 2006), equal to sacreBLEU 2.6.0's reading of Tercom: the fewest insertions, deletions,
+// TER (Snover et al. 2006), equal to sacreBLEU 2.6.0's version of Tercom: the fewest insertions, deletions,
 // substitutions and shifts of blocks of words that turn the hypothesis into a reference, over the mean reference
 // length. The minimum is intractable, so shifts are chosen greedily within fixed limits, which are part of the metric.
 #pragma once

@@ -50,8 +50,8 @@ bool is_chinese(CodePoint c) {
   return is_in(kChinese, c);
 }
 
-// The ranges of Tercom's Asian normalisation; it splits hiragana and katakana only in lines that lack the spaces which
-// normalisation puts around every line, so never.
+// The ranges of Tercom's Asian normalisation; it splits hiragana and katakana only in lines without the spaces that
+// normalisation puts around every line, that is, never.
 bool is_tercom_asian(CodePoint c) {
   static constexpr Range kAsian[] = {{0x2E80, 0x2EFF}, {0x31C0, 0x31EF}, {0x3200, 0x3F22}, {0x3400, 0x4DBF},
                                      {0x4E00, 0x9FFF}, {0xF900, 0xFAFF}, {0xFE30, 0xFE4F}};
@@ -134,7 +134,7 @@ std::string separate_pairs(std::string_view text, Apart apart, Matches matches) 
   return out;
 }
 
-// Full stops and commas that are not between digits, and dashes behind digits.
+// Puts spaces around full stops and commas that are not between digits, and dashes after digits.
 std::string separate_stops(std::string_view text) {
   std::string spaced =
       separate_pairs(text, Apart::right, [](CodePoint a, CodePoint b) { return !is_digit(a) && is_stop(b); });

@@ -24,7 +24,7 @@ struct TranslationMetrics;
 struct TextMetric {
   std::string_view key;  // in options, logs and JSON
   bool lower_is_better;
-  std::string_view meaning;  // "n-gram precision up to 4 with a brevity penalty"
+  std::string_view meaning;  // "precision of n-grams up to 4 with a brevity penalty"
   std::unique_ptr<Metric> (*make)(const TranslationMetrics& options);
 };
 

@@ -18,7 +18,7 @@ class Beam : public Strategy {
  public:
   Beam(const SearchConfig& config, const TargetIds& ids) : Beam(config, ids, config.beam) {}
 
-  // pad, bos, marks and perhaps eos may stand among a row's best and are passed over.
+  // pad, bos, marks and perhaps eos may be among a row's best and are skipped.
   std::int64_t candidates() const override { return 2 * size_ + 3 + std::ssize(ids_.marks); }
   void advance(OpenSentence& sentence, const NextTokens& next, std::int64_t first_row) const override;
   std::vector<Hypothesis> results(OpenSentence sentence) const override;
@@ -39,8 +39,8 @@ class Beam : public Strategy {
                                        std::int64_t first_row) const;
   // Puts the `count` best first and drops the others; of equal ones first that of the earlier row and smaller id.
   static void keep_best(std::vector<Candidate>& candidates, std::int64_t count);
-  // Replaces the live hypotheses, whose first row is `first_row`, by continuations, given in the order of their right
-  // to a place: those that end among the first K are finished, and the first K others continue.
+  // Replaces the live hypotheses, whose first row is `first_row`, by continuations, given in order of priority: those
+  // that end among the first K are finished, and the first K others continue.
   void take(OpenSentence& sentence, const std::vector<Candidate>& ranked, std::int64_t first_row) const;
 
   const SearchConfig& config_;

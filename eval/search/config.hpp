@@ -15,7 +15,7 @@ template <>
 inline constexpr auto kEnumNames<LengthPenaltyKind> = std::to_array<EnumName<LengthPenaltyKind>>(
     {{LengthPenaltyKind::power, "power"}, {LengthPenaltyKind::gnmt, "gnmt"}});
 
-// The options of a config that keep the likeliest pieces of a distribution.
+// Visits the options of a config that keep the likeliest pieces of a distribution.
 template <class Config, class Visitor>
 void visit_truncations(Config& config, Visitor& visit, const Condition& only) {
   visit("top-k", config.top_k,
@@ -132,17 +132,17 @@ struct SearchConfig {
   // UserError for contradictory options.
   void validate(const OptionOrigins& origins) const;
 
-  // Hypotheses that a sentence has at most at a time, and its results.
+  // Maximum hypotheses of a sentence at a time, and the number of its results.
   std::int64_t rows() const { return sample > 0 ? sample : beam; }
   std::int64_t num_results() const { return sample > 0 ? sample : nbest; }
 
-  // What log p of `length` tokens, eos included, is divided by: length^alpha, or lp of Wu et al. 2016 (arXiv
+  // The divisor of log p for `length` tokens, eos included: length^alpha, or lp of Wu et al. 2016 (arXiv
   // 1609.08144, eq. 14).
   double length_norm(double length) const {
     return std::pow(length_penalty_kind == LengthPenaltyKind::gnmt ? (5 + length) / 6 : length, length_penalty);
   }
 
-  // How many hypotheses a beam of this size must finish to be done: its patience (Kasai et al. 2022, arXiv 2204.05424).
+  // How many hypotheses a beam of this size must finish: its patience (Kasai et al. 2022, arXiv 2204.05424).
   std::int64_t enough(std::int64_t beam_size) const {
     return std::max<std::int64_t>(1, std::llround(static_cast<double>(beam_size) * patience));
   }

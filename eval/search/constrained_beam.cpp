@@ -11,7 +11,7 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-// The number of tokens at the end of `ids` with which a phrase begins, less than all of it.
+// The number of tokens at the end of `ids` with which a phrase begins, short of all of it.
 std::size_t begun(const Ids& ids, const PhraseIds& phrase) {
   std::size_t count = phrase.size() - 1;
   while (!ends_with_beginning(ids, phrase, count)) --count;

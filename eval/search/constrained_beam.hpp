@@ -1,6 +1,6 @@
 // Beam search with phrases that must occur: dynamic beam allocation (Post and Vilar 2018, arXiv 1804.06609). A
 // hypothesis belongs to the bank of the constraint tokens that it has met: those of the phrases that stand in it, and
-// those at its end with which a phrase begins; a phrase that is interrupted counts no more. The candidates of a step
+// those at its end with which a phrase begins; an interrupted phrase no longer counts. The candidates of a step
 // are the best of all rows, the best of each row, and the next token of each phrase that is not met. The beam is shared
 // out among the banks in turn (Hu et al. 2019, N19-1090): the best of each bank, the fullest bank first, then the
 // second of each, and so on.
@@ -26,8 +26,8 @@ class ConstrainedBeam final : public Beam {
  private:
   struct Ranked {
     Candidate candidate;
-    std::int64_t missing = 0;  // constraint tokens after it
-    bool is_next = false;      // of a phrase that is not met
+    std::int64_t missing = 0;  // constraint tokens still missing after it
+    bool is_next = false;      // the next token of an unmet phrase
     std::int64_t in_bank = 0;  // its place there
   };
   std::vector<Ranked> feasible(const OpenSentence& sentence, const NextTokens& next, std::int64_t first_row) const;

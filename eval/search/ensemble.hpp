@@ -2,8 +2,8 @@
 //   linear       p(y) = Σ_i w_i p_i(y)           logits log p
 //   log-linear   p(y) ∝ Π_i p_i(y)^w_i           logits Σ_i w_i log p_i(y), which search normalises
 // with weights that sum to 1 (Sutskever et al. 2014, arXiv 1409.3215, average their models; for both forms see Hinton
-// 2002, products of experts). Its state is the members' states. Members of any families mix if they have one target
-// vocabulary.
+// 2002, products of experts). Its state is the members' states. Members may be of different families, but share one
+// target vocabulary.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,8 @@ struct EnsembleConfig {
           {.help = "weight of each run, divided by their sum; default: equal", .placeholder = "W"});
   }
 
-  // The weights of `num_models` runs, which sum to 1. UserError if they are not as many positive numbers, and for
-  // options without meaning for a single run.
+  // The weights of `num_models` runs, which sum to 1. UserError unless they are as many positive numbers, and for
+  // options that do not apply to a single run.
   std::vector<double> weights_of(std::size_t num_models, const OptionOrigins& origins) const;
 };
 

@@ -12,8 +12,8 @@
 namespace attend {
 
 // The decoder's first token, end token, and tokens it must not produce; -1: none. The first token of a language model
-// is its end token. The marks of an encoder's input, <cls>, <sep> and <mask>, are in a vocabulary that attend made, and
-// smoothed labels give them a probability; a text does not show them.
+// is its end token. Vocabularies made by attend contain the marks of an encoder's input, <cls>, <sep> and <mask>, to
+// which label smoothing gives a probability; no output shows them.
 struct TargetIds {
   std::int64_t bos = -1;
   std::int64_t eos = -1;
@@ -41,7 +41,7 @@ struct ForbiddenPhrases {
   std::vector<bool> is_of_words;    // of each token of the vocabulary: it has a letter or digit
 };
 
-// What is asked for one sequence.
+// The requests for one sequence.
 struct Wanted {
   std::int64_t longest = 0;                 // the maximum length
   std::int64_t line = 0;                    // its number in the input, from 0
@@ -49,8 +49,8 @@ struct Wanted {
   std::vector<std::int32_t> prefix = {};    // the output begins with it
   std::vector<PhraseIds> constraints = {};  // must occur
   const ForbiddenPhrases* forbidden = nullptr;
-  std::vector<std::int32_t> prompt = {};  // read after bos, before the output begins; no part of it
-  // True if the output stops with these tokens (wanted.hpp).
+  std::vector<std::int32_t> prompt = {};  // read after bos, before the output begins; not part of it
+  // True if the output must stop after these tokens (wanted.hpp).
   std::function<bool(std::span<const std::int32_t> ids)> stops = {};
 };
 
@@ -69,14 +69,14 @@ struct Live {
   std::vector<std::int32_t> ids = {};
   std::vector<float> token_log_probs = {};
   double log_prob = 0;      // the sum of token_log_probs
-  double score = 0;         // the sum of what the search went by: log p after the processors
+  double score = 0;         // the sum of log p after the processors, which guides the search
   std::int64_t parent = 0;  // the row of the last step that it continues
   std::int64_t sample = 0;  // its number among those that the sentence began with
-  double coverage = 0;      // the penalty of source_coverage.hpp, if it counts
+  double coverage = 0;      // the penalty of source_coverage.hpp, if used
   std::int64_t group = 0;   // of a diverse beam
 };
 
-// A sequence whose search is under way.
+// A sequence whose search is not done.
 struct OpenSentence {
   std::int64_t index = 0;  // in the request
   Wanted wanted = {};

@@ -1,4 +1,4 @@
-// What may follow each hypothesis of a step.
+// The tokens that may follow each hypothesis of a step.
 #pragma once
 
 #include <torch/types.h>
@@ -11,7 +11,6 @@
 
 namespace attend {
 
-// A token that may follow.
 struct NextToken {
   std::int64_t id = 0;
   float log_prob = 0;  // the model's
@@ -31,7 +30,7 @@ class NextTokens {
     return std::span(best_).subspan(starts_[row], starts_[row + 1] - starts_[row]);
   }
 
-  // The scores of all tokens [V], and the model's log p of them; only if all were asked for.
+  // The scores of all tokens [V], and the model's log p of them; only with `whole` or processors.
   std::span<const float> scores(std::int64_t row) const { return row_of(scores_RV_, row); }
   std::span<const float> log_probs(std::int64_t row) const { return row_of(log_probs_RV_, row); }
 

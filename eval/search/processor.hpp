@@ -20,8 +20,8 @@ using LogitsProcessors = std::vector<LogitsProcessor>;
 // The score of a token that cannot follow.
 inline constexpr float kExcluded = -std::numeric_limits<float>::infinity();
 
-// The processors that the options, prefixes, forbidden phrases and stops ask for, in the order in which they are
-// applied; usually none.
+// The processors for the options, prefixes, forbidden phrases and stops, in the order in which they are applied;
+// usually none.
 LogitsProcessors make_processors(const SearchConfig& config, const TargetIds& ids, std::span<const Wanted> wanted);
 
 }  // namespace attend

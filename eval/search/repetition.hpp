@@ -1,4 +1,4 @@
-// Processors against repetition, for beams and samples. What a prompt contains is repeated, too.
+// Processors against repetition, for beams and samples. Repeating the prompt counts, too.
 #pragma once
 
 #include "eval/search/processor.hpp"

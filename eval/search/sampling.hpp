@@ -1,8 +1,8 @@
-// Ancestral sampling: every token is drawn from the distribution that the processors leave of the model's.
+// Ancestral sampling: every token is drawn from the model's distribution after the processors.
 //
 // A random number is a function of (seed, line, sample, step), so that samples depend on other sentences, batches and
-// threads only through the roundings of logits. A sample's score is log p(y) / lp(|y|), as
-// completed() divides it, plus a coverage penalty, with the model's log p, whatever the processors left of it.
+// threads only through the rounding of logits. A sample's score is log p(y) / lp(|y|) plus a coverage penalty
+// (completed()), with the model's log p before the processors.
 #pragma once
 
 #include <cstdint>

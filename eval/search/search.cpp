@@ -21,7 +21,7 @@ namespace {
 // each sentence whose prompt is being read.
 class Searcher {
  public:
-  // `coverage` observes the pass; nullptr: it does not count.
+  // `coverage` observes the pass; nullptr: no coverage penalty.
   Searcher(const SearchRequest& request, SourceCoverage* coverage)
       : request_(request),
         coverage_(coverage),
@@ -62,7 +62,7 @@ class Searcher {
   }
 
  private:
-  // The rows that live on: which of the last step each continues, and its last token.
+  // Collects the next step's rows: which row of the last step each continues, and its last token.
   void collect_rows() {
     begin_outputs();
     parents_.clear();
@@ -78,7 +78,7 @@ class Searcher {
     }
   }
 
-  // The sentences of which everything that precedes the output, but its last token, is read.
+  // Moves to sentences_ those whose bos and prompt have been read except for the last token.
   void begin_outputs() {
     const auto begun = std::ranges::stable_partition(
         reading_, [&](const OpenSentence& sentence) { return std::ssize(sentence.wanted.prompt) > num_read_; });

@@ -24,7 +24,7 @@ class SourceCoverage final : public Observer {
   }
   void on_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_RN1S) override;
 
-  // The rows that live on: before a step.
+  // Keeps these rows, in this order; called before a step.
   void select(std::span<const std::int64_t> rows);
   // Counts the attention of a step that was observed. UserError if there was none.
   void add_step();

@@ -1,4 +1,4 @@
-// A strategy: which continuations of a sentence's hypotheses live on.
+// A strategy chooses the continuations of a sentence's hypotheses that live on.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Strategy {
 
   // The hypotheses that a sentence begins with.
   virtual std::int64_t rows() const { return 1; }
-  // How many of each row's best tokens `advance` looks at, 0: none, and whether it looks at the scores of all tokens.
+  // How many of each row's best tokens `advance` reads (0: none), and whether it reads the scores of all tokens.
   virtual std::int64_t candidates() const = 0;
   virtual bool whole() const { return false; }
 
@@ -30,11 +30,11 @@ class Strategy {
   virtual std::vector<Hypothesis> results(OpenSentence sentence) const = 0;
 };
 
-// The strategy that the options, or constraints, ask for. `config` and `ids` must outlive it.
+// The strategy for the options and constraints. `config` and `ids` must outlive it.
 std::unique_ptr<const Strategy> make_strategy(const SearchConfig& config, const TargetIds& ids,
                                               std::span<const Wanted> wanted);
 
-// `parent`, a row of the last step, continued by a token; eos is counted and not appended.
+// `parent`, a row of the last step, continued by a token; eos is scored but not appended.
 Live continued(const Live& parent, std::int64_t row, const NextToken& token, const TargetIds& ids);
 
 // A complete hypothesis with its ranking criterion: score / lp(|y|), plus the coverage penalty.

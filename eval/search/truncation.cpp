@@ -57,7 +57,7 @@ LogitsProcessor keep_top_k(std::int64_t k) {
   });
 }
 
-// Sorts only the beginning, longer and longer: mostly, a few tokens have nearly all of the probability.
+// Sorts ever longer beginnings only: mostly, a few tokens have nearly all of the probability.
 LogitsProcessor keep_top_p(double p) {
   return truncation([p](std::vector<float>& scores) -> double {
     const double normaliser = log_normaliser(scores);

@@ -7,7 +7,7 @@
 
 namespace attend {
 
-// Excludes what a sample must not contain, as a beam passes it over (TargetIds::may_follow).
+// Excludes tokens that no output contains, as a beam does (TargetIds::may_follow).
 LogitsProcessor drop_unproduced(const TargetIds& ids, std::int64_t min_length);
 
 // p^(1/T) / sum p^(1/T).
@@ -26,7 +26,7 @@ LogitsProcessor keep_top_p(double p);
 // Keeps those with at least a share of the highest probability (Nguyen et al. 2024, arXiv 2407.01082).
 LogitsProcessor keep_min_p(double share);
 
-// Keeps those with at least a probability (Hewitt et al. 2022, arXiv 2210.15191), at least the highest.
+// Keeps those with at least the probability `epsilon`, or else the highest (Hewitt et al. 2022, arXiv 2210.15191).
 LogitsProcessor keep_epsilon(double epsilon);
 
 }  // namespace attend

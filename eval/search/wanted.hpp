@@ -1,4 +1,4 @@
-// Processors for what is asked of a sentence (Wanted).
+// Processors for the requests of a sentence (Wanted).
 #pragma once
 
 #include "eval/search/processor.hpp"
@@ -19,8 +19,8 @@ LogitsProcessor force_prefix(LogitsProcessors after);
 //   ▁bull dog    allowed: another word
 LogitsProcessor forbid_phrases();
 
-// The end of an output that stops before the model ends it, as at a text that it must not pass: only eos may follow,
-// which costs nothing. The log p of eos that is reported remains the model's.
+// Ends an output for which Wanted::stops is true: only eos may follow, with score 0. The reported log p of eos remains
+// the model's.
 LogitsProcessor stop_at_text(std::int64_t eos);
 
 }  // namespace attend
