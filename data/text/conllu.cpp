@@ -175,7 +175,7 @@ class TreeReader {
       at = std::min(text.find_first_not_of(" \t", at), text.size());
       if (text.compare(at, spelling.form.size(), spelling.form) != 0) {
         refuse(spelling.line,
-               fmt::format("the form is \"{}\", but the text goes on \"{}\"", spelling.form, text.substr(at)),
+               fmt::format("the form is \"{}\", but the text continues with \"{}\"", spelling.form, text.substr(at)),
                "let \"# text = \" contain the forms in order, with nothing but spaces between them");
       }
       const std::size_t end = at + spelling.form.size();
@@ -183,7 +183,7 @@ class TreeReader {
       at = end;
     }
     if (!is_blank(std::string_view(text).substr(at))) {
-      refuse(lines_.back(), fmt::format("the text goes on \"{}\" after the last form", trimmed(text.substr(at))),
+      refuse(lines_.back(), fmt::format("the text continues with \"{}\" after the last form", trimmed(text.substr(at))),
              "let \"# text = \" contain the forms and no more");
     }
   }

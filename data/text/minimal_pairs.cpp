@@ -69,12 +69,12 @@ void refuse_pairs_of_the_other_kind(std::span<const MinimalPair> pairs, PairsOf 
   const MinimalPair& odd = *std::ranges::find_if(pairs, is_odd);
   if (translate) {
     throw UserError(
-        fmt::format("{}: \"{}\" before \"{}\" is no source sentence, but a kind of error", name, odd.source,
+        fmt::format("{}: \"{}\" before \"{}\" looks like a kind of error, not a source sentence", name, odd.source,
                     odd.better),
         "give pairs without sources to a language model; if they are sources, write a kind before each of them");
   }
   throw UserError(
-      fmt::format("{}: \"{}\" before \"{}\" is no kind of error, but a sentence", name, odd.kind, odd.better),
+      fmt::format("{}: \"{}\" before \"{}\" looks like a sentence, not a kind of error", name, odd.kind, odd.better),
       "give pairs of translations to a translation model; if it is a kind, write it without the mark at its end");
 }
 

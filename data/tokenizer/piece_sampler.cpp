@@ -197,8 +197,9 @@ std::vector<std::vector<std::int64_t>> overlaps(const Tokenizer& tokenizer, std:
 void check_sampling(const SamplingConfig& config, std::optional<TokenizerType> type, const std::string& whose) {
   const auto refuse_unless = [&](double value, const std::string& option, TokenizerType expected) {
     if (value == 0 || type == expected) return;
-    throw UserError(option + ": the tokenizer of " + whose + " is of kind " +
-                        std::string(type ? name_of(*type) : "WordPiece") + ", not " + std::string(name_of(expected)),
+    throw UserError(option + ": the tokenizer of " + whose + " is " +
+                        (type ? "of kind " + std::string(name_of(*type)) : "a tokenizer.json") + ", not " +
+                        std::string(name_of(expected)),
                     type == TokenizerType::bpe ? "give --bpe-dropout instead"
                     : type == TokenizerType::unigram
                         ? "give --subword-alpha instead, or another tokenizer (--vocab-type bpe)"

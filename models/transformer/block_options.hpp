@@ -51,7 +51,7 @@ struct BlockOptions {
            .only = only});
     visit(
         "self-attention", self.self_attention,
-        {.help = "self-attention, or what stands in for it: a mean (uniform), weights computed from the query alone "
+        {.help = "self-attention, or a replacement for it: a mean (uniform), weights computed from the query alone "
                  "(dense) or learnt for each pair of positions (random, fixed-random), mixtures with attention, fixed "
                  "patterns in all heads but one, or a Fourier transform; the last two in encoders",
          .only = only});

@@ -41,7 +41,8 @@ void check_transformer(const ModelConfig& config, const OptionPlace& place) {
   const SelfAttentionKind kind = config.block.self_attention;
   if (recipe_of(kind).looks_ahead && config.self_attention_in != StackChoice::encoder) {
     refuse(place("self-attention"),
-           " is " + std::string(name_of(kind)) + ", which reads what a decoder has not written yet",
+           " is " + std::string(name_of(kind)) +
+               ", which attends to later positions, which a decoder has not generated yet",
            "add --self-attention-in encoder");
   }
   if (config.max_positions && !has_tables(config)) {

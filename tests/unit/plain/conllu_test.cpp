@@ -113,8 +113,9 @@ TEST_F(Conllu, MistakesAreNamedByFileAndLine) {
   EXPECT_EQ(refusal(good + conllu_line("2", "a", "3", "x") + conllu_line("3", "b", "2", "x")),
             "trees.conllu:2: word 2 depends on itself, directly or through others");
   EXPECT_EQ(refusal("# text = Geht nun\n" + good + conllu_line("2", "nun", "1", "x")),
-            "trees.conllu:3: the form is \"nun\", but the text goes on \"t nun\"");
-  EXPECT_EQ(refusal("# text = Geh nun\n" + good), "trees.conllu:2: the text goes on \"nun\" after the last form");
+            "trees.conllu:3: the form is \"nun\", but the text continues with \"t nun\"");
+  EXPECT_EQ(refusal("# text = Geh nun\n" + good),
+            "trees.conllu:2: the text continues with \"nun\" after the last form");
   EXPECT_EQ(refusal("# text = Geh\n\n"), "trees.conllu: no sentences");
 }
 

@@ -85,11 +85,11 @@ TEST_F(MinimalPairs, WithoutASourceAreNoTranslations) {
 TEST_F(MinimalPairs, OfThreeFieldsAreThoseOfTheModel) {
   const std::string translations = "Title\tTitel\tTitle\nHim.\tEr.\tSie.\nHer!\tSie!\tEr!\n";
   EXPECT_EQ(read(translations, PairsOf::translations).size(), 3U);
-  EXPECT_EQ(refusal(translations), "pairs.tsv: \"Him.\" before \"Er.\" is no kind of error, but a sentence");
+  EXPECT_EQ(refusal(translations), "pairs.tsv: \"Him.\" before \"Er.\" looks like a sentence, not a kind of error");
   const std::string texts = "1st sg.\tI am.\tI is.\nplural\tWe are.\tWe is.\nplural\tYou are\u3002\tYou is\u3002\n";
   EXPECT_EQ(read(texts).size(), 3U);
   EXPECT_EQ(refusal(texts, PairsOf::translations),
-            "pairs.tsv: \"plural\" before \"We are.\" is no source sentence, but a kind of error");
+            "pairs.tsv: \"plural\" before \"We are.\" looks like a kind of error, not a source sentence");
   EXPECT_EQ(read("a b\tc d\td c\n", PairsOf::translations).size(), 1U) << "nothing ends as a sentence";
 }
 
