@@ -1,5 +1,5 @@
-// `attend attention --steps`: the arithmetic of one query in one head, each number from those before it, as a table for
-// people or as JSON lines. The numbers are those of the model's forward pass (AttentionArithmetic).
+// `attend attention --steps`: how one query of one head computes its weights and its output vector, as a table or as
+// JSON lines. The numbers are those of the model's forward pass (AttentionArithmetic).
 //
 //   energy = scale product,  weight = factor softmax(energy + bias + mask),  vector = Σ weight value
 #pragma once
@@ -15,13 +15,13 @@
 
 namespace attend {
 
-// Vectors have a number for each position; those of what the attention does not have are empty.
+// Vectors have a number for each position, or are empty if the attention lacks the quantity.
 struct QueryArithmetic {
   AttentionPlace place = AttentionPlace::cross;
   std::int64_t layer = 0;
   std::int64_t head = 0;
   std::int64_t query = 0;
-  std::string piece;  // that attends, in an encoder; else that is predicted
+  std::string piece;  // the one that attends (encoder) or is predicted
   std::vector<std::string> positions;
   std::optional<double> scale = {};
   std::vector<double> products = {};  // energies without their scale
@@ -33,7 +33,7 @@ struct QueryArithmetic {
   std::vector<double> weights;
   std::vector<double> value_norms;
   std::vector<double> weighted_norms =
-      {};  // of weight times value; empty if the vector is that of the largest weight alone
+      {};  // ‖weight value‖; empty if the vector is the value of the largest weight alone
   double vector_norm = 0;
 };
 
@@ -45,8 +45,8 @@ struct QueryChoice {
   std::string beginning = {};              // the piece that a decoder reads first
 };
 
-// Of the sentence of line `number`, which was observed with its arithmetic, and has pieces. UserError with the option
-// of `attend attention` if the place, layer, head or query does not exist.
+// `sentence` is line `number`, has pieces, and was observed with its arithmetic. UserError naming the option of `attend
+// attention` if the place, layer, head or query does not exist.
 QueryArithmetic arithmetic_of(const SentenceAttention& sentence, const QueryChoice& choice, std::int64_t number);
 
 // A title, the equations, a row for each position, and the sums.
@@ -55,9 +55,9 @@ std::string to_text(const QueryArithmetic& steps);
 // Tables on standard output, separated by empty lines.
 std::unique_ptr<AttentionOutput> arithmetic_on_terminal(const QueryChoice& choice);
 
-// A JSON object for each line, with the members of QueryArithmetic by their names; numbers that are not finite are
-// null, what is empty is left out. A line without pieces has only "positions": []. A line that is read in several
-// windows has one "windows", an array of them.
+// A JSON object for each line of text, with the members of QueryArithmetic; numbers that are not finite are null, and
+// empty members are left out. A line without pieces has only "positions": []. A line that is read in several windows is
+// {"windows": […]}.
 std::unique_ptr<AttentionOutput> arithmetic_in_file(const std::string& file, const QueryChoice& choice);
 
 }  // namespace attend

@@ -22,7 +22,7 @@ struct HeadSelection {
   std::optional<std::int64_t> head = {};
 };
 
-// The chosen weights, which keep the numbers of their layers; a chosen head is alone in its layer. UserError with the
+// The chosen weights. Layers keep their numbers; a chosen head is the only one of its layer. UserError naming the
 // option of `attend attention` if the place, layer or head does not exist. A sentence without weights is not changed.
 SentenceAttention chosen(SentenceAttention sentence, const HeadSelection& choice);
 
@@ -31,25 +31,27 @@ struct WordsInPieces {
   PiecesOfWords pieces;
 };
 
-// The words of `text` that have pieces; the first piece has the number `first`.
+// The words of `text` that have pieces, whose numbers are increased by `first`.
 WordsInPieces words_in_pieces(std::string_view text, const PiecesOfWords& pieces, std::int64_t first = 0);
 
-// The same weights between words (merge_words). Those of a decoder's self-attention, whose columns are shifted by the
-// beginning of the sentence, are also between target words. Weights to pieces outside words are dropped.
+// The same weights between words (merge_words). Columns of a decoder's self-attention, which are shifted by the
+// beginning of the sentence, become target words, too. Weights to pieces outside words are dropped.
 SentenceAttention in_words(const SentenceAttention& sentence, const WordsInPieces& source, const WordsInPieces& target);
 
-// What attends and what is attended to in one place. The rows of an encoder are its source. The columns of a decoder
-// are its input: `beginning` and the target without its last piece (for words, where `beginning` is empty: the target).
+// The pieces or words that attend (rows) and are attended to (columns) in one place. An encoder's rows are the source.
+// A decoder's columns are its input: `beginning` and the target without its last piece, or, if `beginning` is empty
+// (for words), the target.
 struct AttentionAxes {
   std::vector<std::string> rows, columns;
 };
 AttentionAxes axes_of(const SentenceAttention& sentence, AttentionPlace place, const std::string& beginning);
 
-// The maps of one place between its axes, as bytes: 255 is 1.
+// The weights of one place as bytes: 255 is 1.
 AttentionMaps maps_of(const SentenceAttention& sentence, AttentionPlace place, const std::string& beginning);
 
-// The attention of a run to the source over the lines of `source` and given translations. A line without pieces and a
-// model without attention have maps without weights. Weights below the threshold are cut as in search.
+// The attention of a run to the source for the lines of `source` and their given translations; maps without weights for
+// a line without pieces or a model without attention. Weights below the threshold are cut as in search. Interrupted
+// after SIGINT or SIGTERM.
 std::vector<AttentionMaps> attention_maps(const Run& run, const std::vector<std::string>& source,
                                           const std::vector<std::string>& target, double threshold);
 

@@ -1,7 +1,6 @@
 // Output of `attend attention`: a heat map on the terminal, a page, a picture in SVG, or JSON lines.
 //
-// Records come one after the other, one for each line of text: a sentence, a sentence pair or, for some tasks, several
-// windows.
+// Each line of text is one record: a sentence, a sentence pair or, for some tasks, several windows.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +27,7 @@ std::string_view title_of(AttentionPlace place);
 
 struct AttentionView {
   HeadSelection choice = {};
-  AttentionPlace usual_place = AttentionPlace::cross;  // of a single map where none is chosen
+  AttentionPlace usual_place = AttentionPlace::cross;  // of a single map, if none is chosen
   std::string beginning = {};                          // the piece that a decoder reads first; empty for words
   TextStyle style = {};
   bool words = false;        // between words, not pieces
@@ -41,12 +40,12 @@ class AttentionOutput {
   virtual ~AttentionOutput() = default;
   // Adds a record of `windows` parts, at least one. UserError if the chosen place, layer or head does not exist.
   virtual void add(std::size_t windows, const std::function<SentenceAttention(std::size_t)>& part) = 0;
-  // Completes a file, which does not exist before.
+  // Writes the file, which until then is unchanged.
   virtual void finish() {}
 };
 
 // Writes a text for each part of a record to standard output, with empty lines between them. `show` gets the part and
-// the number of its record, from 1; a part without pieces is named instead.
+// the number of its record, from 1; a part without pieces is only reported as such.
 std::unique_ptr<AttentionOutput> texts_on_terminal(
     std::function<std::string(const SentenceAttention&, std::int64_t)> show);
 
@@ -54,8 +53,8 @@ std::unique_ptr<AttentionOutput> texts_on_terminal(
 // heads.
 std::unique_ptr<AttentionOutput> attention_on_terminal(const AttentionView& view);
 
-// Writes a file, and replaces one that exists. A page shows all chosen weights, sentence by sentence. An SVG shows the
-// heat map of the terminal if a layer or head is chosen or only one exists, and otherwise every layer and head.
+// Writes a file, or replaces it. A page shows all chosen weights, sentence by sentence. An SVG shows the heat map of
+// the terminal if a layer or head is chosen or only one exists, and otherwise every layer and head.
 std::unique_ptr<AttentionOutput> attention_in_file(const std::string& file, PictureKind kind,
                                                    const AttentionView& view);
 

@@ -32,7 +32,7 @@ class HeadTally {
   // Adds the links derived from them, for sentences with gold links.
   void add_links(const std::vector<Link>& links, const SentenceLinks& gold) { links_.add(links, gold); }
 
-  // All numbers are 0 if there are no target pieces; monotonicity is 1 if no step follows another.
+  // Without target pieces, all numbers are 0, except that monotonicity is 1 if no step follows another.
   HeadStatistics statistics(std::int64_t layer, std::int64_t head) const;
 
  private:
@@ -41,9 +41,10 @@ class HeadTally {
   metrics::AlignmentTally links_;
 };
 
-// Statistics of the attention to the source over the lines of `source` and their given translations: for every layer
-// its heads, then their mean (head -1; omitted for a layer with one head). `gold` is empty or has links for every line.
-// Empty for a model without attention. Weights below the threshold are cut as in search.
+// Statistics of the attention to the source for the lines of `source` and their given translations: for every layer its
+// heads, then their mean (head -1; omitted for a layer with one head). `gold` is empty or has links for every line.
+// Empty for a model without attention. Weights below the threshold are cut as in search. Interrupted after SIGINT or
+// SIGTERM.
 std::vector<HeadStatistics> attention_statistics(const Run& run, const std::vector<std::string>& source,
                                                  const std::vector<std::string>& target,
                                                  const std::vector<SentenceLinks>& gold, double threshold);

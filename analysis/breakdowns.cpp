@@ -69,7 +69,7 @@ Breakdown recall_by(const TranslatedSet& set, Breakdown breakdown, const std::ve
   return breakdown;
 }
 
-// The first of the groups that begin at `bounds` (ascending, from 0) that holds the number.
+// The group that holds the number; groups begin at `bounds`, ascending from 0.
 std::size_t group_at(std::span<const std::int64_t> bounds, std::int64_t number) {
   return static_cast<std::size_t>(std::ranges::upper_bound(bounds, number) - bounds.begin()) - 1;
 }

@@ -1,9 +1,8 @@
-// Breakdowns of the differences between systems: their translations by groups of sentences and of words, and the
-// n-grams that one produces and another misses (as in compare-mt; Neubig et al. 2019, N19-4007).
+// Breakdowns of the differences between systems: scores by groups of sentences and of words, and the n-grams that one
+// system produces and another misses (as in compare-mt; Neubig et al. 2019, N19-4007).
 //
-// Words are those of BLEU's tokenizer 13a. A reference word counts as found if the translation of its sentence has it
-// as often as the reference up to that place, so recall is clipped as BLEU's matches are. Intervals are bootstraps over
-// sentences.
+// Words are those of BLEU's tokenizer 13a. A reference word counts as found if its translation has it at least as often
+// as the reference up to that word, so recall is clipped like BLEU's matches. Intervals are bootstraps over sentences.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +40,7 @@ struct LengthGroup {
 // The groups that have sentences, the shortest first.
 std::vector<LengthGroup> length_groups(const std::vector<std::string>& sources);
 
-// The score of these groups.
+// The score by these groups.
 Breakdown by_length(const TranslatedSet& set, const metrics::Metric& metric);
 // Recall of reference words by their frequency in the training text.
 Breakdown by_frequency(const TranslatedSet& set, const WordFrequencies& frequencies);
@@ -50,7 +49,7 @@ Breakdown by_copying(const TranslatedSet& set);
 // Recall of reference words by their place in the reference, in fifths.
 Breakdown by_position(const TranslatedSet& set);
 
-// The n-grams of up to three words that systems match least equally, at most `most`, the greatest difference first.
+// At most `most` n-grams of up to three words whose matches differ most between systems, the greatest difference first.
 std::vector<NgramDifference> ngram_differences(const TranslatedSet& set, std::size_t most = 30);
 
 }  // namespace attend

@@ -44,7 +44,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// The options that mean something for language models.
+// The options that apply to language models.
 constexpr std::array<std::string_view, 9> kOfLanguageModels = {
     "runs", "names", "test", "train", "contrast", "checkpoint", "precision", "device", "threads"};
 
@@ -127,7 +127,7 @@ class Measurement {
     return {.workers = config_.translator.workers, .threads = config_.translator.threads, .edit = &cut_};
   }
 
-  // False for samples, for what minimum Bayes risk chooses, and for scores that are not log p / length^alpha.
+  // False for samples, minimum Bayes risk, diverse beams, and scores other than log p / length^alpha.
   bool ranks_by_length_alone() const {
     const SearchConfig& search = config_.translator.search;
     return config_.translator.mbr == 0 && search.sample == 0 && search.coverage_penalty == 0 &&
@@ -239,7 +239,7 @@ class Measurement {
     }
   }
 
-  // Section 6: what each system's first run says of all translations, and how it searches.
+  // Section 6: each system's first run scores all translations, and searches with several beams.
   void explain() {
     TranslatedText text{.source = set_.sources, .reference = set_.references, .outputs = {}};
     for (const SystemRuns& system : systems_) text.outputs.push_back(outputs_[system.runs[0]].translations);

@@ -29,7 +29,7 @@ struct ComparedInputs {
   std::vector<GivenSystem> given;
 };
 
-// UserError naming the file for texts that are empty, or not of one line for each source sentence.
+// UserError naming the file for texts that are empty or do not have one line for each source sentence.
 ComparedInputs read_compared_inputs(const std::vector<std::string>& test, const GoldConfig& gold,
                                     const std::vector<std::string>& hypotheses);
 

@@ -33,7 +33,6 @@ class DistanceObserver : public Observer {
   }
   bool wants_hidden() const override { return false; }
 
-  // Rows of padding are zero.
   void on_attention(AttentionPlace /*place*/, std::int64_t layer, const Tensor& weights_BNTS) override {
     const Tensor weights_TS = weights_BNTS.to(at::kDouble).sum(at::IntArrayRef{0, 1}).cpu().contiguous();
     const auto weights = weights_TS.accessor<double, 2>();

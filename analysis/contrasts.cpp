@@ -21,7 +21,7 @@ std::vector<PairLogProbs> of_each_two(const std::vector<Score>& scores) {
   return pairs;
 }
 
-// Of a system with a model, as of all: every system is asked about the same pairs.
+// Of a system with a model; all such systems score the same pairs.
 void add_accuracy(ContrastAccuracy& shown, std::size_t system, std::size_t systems, const ContrastTally& tally) {
   const metrics::Interval interval = tally.interval();
   shown.pairs = tally.pairs;

@@ -1,4 +1,4 @@
-// The accuracy of systems on minimal pairs (data/text/minimal_pairs.hpp), and a test of each two systems.
+// The accuracy of systems on minimal pairs (data/text/minimal_pairs.hpp), and a test for each pair of systems.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ struct PairsFile {
 // UserError as read_minimal_pairs.
 std::vector<PairsFile> read_pairs_files(const std::vector<std::string>& files, PairsOf what);
 
-// log p of a pair's sentences, of translations given the source.
+// log p of a pair's sentences; of translations, given the source.
 struct PairLogProbs {
   double better = 0;
   double worse = 0;
@@ -33,7 +33,7 @@ std::vector<PairLogProbs> score_each(const Run& run, std::span<const MinimalPair
 std::vector<PairLogProbs> score_each(const LanguageRun& run, std::span<const MinimalPair> pairs,
                                      const ScoreConfig& config);
 
-// The results of a file from what each system says of its pairs; a system without a model says nothing.
+// The results on a file, from each system's scores of its pairs (none for a system without a model).
 ContrastSet contrast_set(const PairsFile& file, const std::vector<std::optional<std::vector<PairLogProbs>>>& systems);
 
 }  // namespace attend

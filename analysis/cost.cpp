@@ -15,8 +15,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The time of one sentence alone, as somebody waits for it, by the words of its source: the mean over the first
-// sentences of each length.
+// The time to translate one sentence alone, by the words of its source: the mean over the first sentences of each
+// length.
 std::vector<LengthTime> times_by_length(const TrainedRun& trained, const std::vector<std::string>& sources,
                                         const TranslatorConfig& config) {
   constexpr std::size_t kSentences = 12;

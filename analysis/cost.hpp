@@ -1,4 +1,4 @@
-// The cost of a run that is compared: its size, its training, and the time of its translations.
+// The cost of a compared run: its size, its training, and the time that it takes to translate.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace attend {
 
-// Translations of the test set: of a run with what they took, of another system the texts alone.
+// A system's translations of the test set; of a system without a model, only these.
 struct SystemOutputs {
   std::vector<Translation> translations;
-  double seconds = 0;       // of translating
+  double seconds = 0;       // taken to translate
   std::int64_t pieces = 0;  // of the translations, with the ends of sentences
   ScoreTally references = {};
-  std::int64_t unknown_pieces = 0;  // of the references, that the vocabulary lacks
+  std::int64_t unknown_pieces = 0;  // of the references, not in the vocabulary
 
   std::vector<std::string> texts() const;
 };
@@ -28,10 +28,10 @@ SystemOutputs translate_test_set(const TrainedRun& trained, const std::vector<st
                                  const std::vector<std::string>& references, const TranslatorConfig& translator,
                                  const ScoreConfig& scoring);
 
-// Its parameters and its training.
+// The parameters and the training alone.
 Cost cost_of_training(const TrainingRecord& trained, const torch::nn::Module& model);
 
-// Translates the first sentences of each length once more, one at a time.
+// The whole cost. Translates the first sentences of each length once more, one at a time.
 Cost cost_of(const TrainedRun& trained, const SystemOutputs& outputs, const std::vector<std::string>& sources,
              const TranslatorConfig& translator);
 

@@ -4,8 +4,8 @@
 // If the reference ranks above a model's own output by the criterion that search maximises (log p / |y|^alpha), search
 // did not find the best translation: a search error. If it does not and the output is the worse translation, the model
 // is at fault (Stahlberg and Byrne 2019, arXiv 1908.10090, who find the likeliest of all translations, with alpha 0;
-// the reference alone gives a lower bound of search errors). An output that was cut at the maximum length lacks the
-// probability of its end and is not compared.
+// the reference alone gives a lower bound on search errors). An output or reference that was cut at the maximum length
+// lacks the probability of its end and is not compared.
 #pragma once
 
 #include <cstddef>
@@ -37,18 +37,18 @@ struct ModelScores {
 
 struct CrossScoring {
   ScoreConfig scoring = {};
-  // alpha of the search whose outputs are judged; none: it ranks by something else, and its errors are not counted.
+  // alpha of the search that gave the outputs; none: it ranks by something else, and its errors are not counted.
   std::optional<double> length_penalty = 1;
 };
 
 // Scores by the model of system `own`. The outputs of others are read as text, in the pieces of this model's tokenizer,
-// by forced decoding (eval/score.hpp). Its own output keeps the log-probability of the search: a text may have several
-// sequences of pieces, and the one that search found may be far likelier than that of the tokenizer. `progress` counts
-// scored sentences. Interrupted after SIGINT or SIGTERM.
+// by forced decoding (eval/score.hpp). Its own output keeps the log-probability of the search: a text has several
+// segmentations, and the one that search found may be far likelier than the tokenizer's. `progress` counts scored
+// sentences. Interrupted after SIGINT or SIGTERM.
 ModelScores score_translations(const Run& run, std::size_t own, const TranslatedText& text, const CrossScoring& config,
                                WorkProgress* progress = nullptr);
 
-// The means, parallel to the systems; empty for a system without a model, missing if a line has no probability.
+// The means, parallel to the systems; empty for a system without a model, missing if a line has probability 0.
 CrossScores cross_scores(std::span<const std::optional<ModelScores>> models, double length_penalty);
 
 }  // namespace attend

@@ -1,4 +1,4 @@
-// Recall of words that depend on each other over a distance, from gold links: a source word that is linked to several
+// Recall of words that depend on each other over a distance, from sure gold links: a source word with links to several
 // target words stands for a verb in parts ("ruft … an", "hat … gerufen"), of which the last must agree with the first.
 //
 //   source "he calls her"   target "er ruft sie an"   gold 0-0 1-1 1-3 2-2     the pair ruft, an at distance 2

@@ -1,4 +1,4 @@
-// Training of a small module until the loss of held-out items no longer falls: what all probes of hidden states share.
+// Training of a small module until the loss of held-out items no longer falls, shared by all probes of hidden states.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -10,9 +10,9 @@
 
 namespace attend {
 
-// An epoch reads all items in batches, in a new order. After one in which the held-out loss did not fall below the
-// least so far, the learning rate is halved; after kPatience of them in a row, or kMostEpochs, training ends with the
-// weights of the least loss. The optimiser is Adam (train/optimiser.hpp).
+// An epoch reads all items in batches, in a new order. After an epoch whose held-out loss is not the least so far, the
+// learning rate is halved; after kPatience of them in a row, or kMostEpochs in all, training ends with the weights of
+// the least loss. The optimiser is Adam (train/optimiser.hpp).
 struct EarlyStopping {
   static constexpr int kMostEpochs = 60;
   static constexpr int kPatience = 4;

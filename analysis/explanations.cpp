@@ -34,7 +34,7 @@ struct TiedGroups {
   }
 };
 
-// The two-sided probability of at most `few` discordant pairs, or concordant ones, in a random order of n items.
+// The probability of at most `few` discordant or at most `few` concordant pairs in a random order of n items.
 double exact_p_of_order(std::size_t n, std::size_t few) {
   std::vector<double> shares = {1};  // of the orders with 0, 1, … discordant pairs
   for (std::size_t size = 2; size <= n; ++size) {

@@ -44,7 +44,7 @@ void stop_if_requested() {
   if (signals::stop_requested()) throw Interrupted("the measurement of faithfulness was interrupted");
 }
 
-// The attention at one place and the embedded input, which is part of the graph.
+// The attention at one place, and the embedded input as a node of the graph.
 class ExplanationObserver final : public Observer {
  public:
   explicit ExplanationObserver(AttentionPlace place) : place_(place) {}
@@ -53,7 +53,7 @@ class ExplanationObserver final : public Observer {
   }
   bool wants_attention(AttentionPlace place, std::int64_t /*layer*/) const override { return place == place_; }
   void on_hidden(AttentionPlace /*place*/, std::int64_t /*layer*/, const Tensor& x_MH) override {
-    if (!embedded_MH.defined()) embedded_MH = x_MH;  // that of the encoder comes first
+    if (!embedded_MH.defined()) embedded_MH = x_MH;  // the encoder's comes first
   }
 
   std::vector<Tensor> layers;  // [B, N, T, S]
@@ -63,7 +63,7 @@ class ExplanationObserver final : public Observer {
   AttentionPlace place_;
 };
 
-// The weights with which the first query of each sentence attends: [B, N, S], of sentences read together.
+// Replaces the weights of each sentence's first query by [B, N, S].
 class FirstQueryWeights final : public AttentionEdit {
  public:
   FirstQueryWeights(AttentionPlace place, std::int64_t layer, Tensor weights_BNS)
@@ -80,7 +80,7 @@ class FirstQueryWeights final : public AttentionEdit {
   Tensor weights_BNS_;
 };
 
-// |Σ_h gradient · input| of every token, [M], for the sum of log-probabilities.
+// |Σ_h gradient · input| of every token, [M].
 Tensor gradient_times_input(const Tensor& log_probability, const Tensor& embedded_MH) {
   ensure(embedded_MH.defined() && embedded_MH.requires_grad(), "an input that gradients reach");
   const Tensor gradient_MH = torch::autograd::grad({log_probability}, {embedded_MH})[0];
@@ -102,7 +102,7 @@ std::vector<double> numbers_of(const Tensor& numbers) {
   return {first, first + whole.numel()};
 }
 
-// A random order of the tokens of each text; padding stays in place: [B, S].
+// A random order of the tokens of each text, [B, S]; padding stays in place.
 Tensor permutations(std::span<const Sample* const> texts, std::int64_t longest, std::uint64_t seed, int number) {
   std::vector<std::int64_t> places;
   for (const Sample* text : texts) {
@@ -117,9 +117,9 @@ Tensor permutations(std::span<const Sample* const> texts, std::int64_t longest, 
   return at::tensor(places, at::kLong).view({-1, longest});
 }
 
-// Of weights [B, N, S], those that are farthest from them by the mean Jensen-Shannon divergence of the heads while
-// `change_of` is at most kAdversarialChange: gradient ascent on the divergence, with a penalty for the excess, from
-// several random places (arXiv 1902.10186, section 4.2.2). The divergences and changes, [B]; 0 where none are found.
+// Adversarial weights (arXiv 1902.10186, section 4.2.2): as far from `weights_BNS` as possible, by the Jensen-Shannon
+// divergence averaged over heads, while `change_of` is at most kAdversarialChange. Gradient ascent on the divergence,
+// with a penalty for the excess, from several random starts. Both are 0 if none are found.
 struct AdversarialWeights {
   Tensor divergence_B, change_B;
 };
@@ -155,7 +155,7 @@ AdversarialWeights find_adversarial(const Tensor& weights_BNS, const Tensor& pad
   return best;
 }
 
-// The mean and, of several heads, the maximum of weights [N, S], in the order of these names.
+// The mean over heads and, if there are several, the maximum, in the order of names_over_heads().
 std::vector<Tensor> over_heads(const Tensor& weights_NS) {
   std::vector<Tensor> result = {weights_NS.mean(0)};
   if (weights_NS.size(0) > 1) result.push_back(weights_NS.amax(0));
@@ -260,7 +260,7 @@ std::vector<PerturbedText> ExplainedClassifier::perturb(std::span<const Sample* 
   const Tensor probs_BL = model_.head().predict(model_.logits(batch, observed));
   const Tensor weights_BNS = observer.layers.back().select(2, 0).to(device);
 
-  // Below the weights of a pooling nothing changes.
+  // The weights of a pooling leave the encoder unchanged.
   Encoded encoded;
   if (pools_by_attention()) {
     Pass pass = Pass::inference();
@@ -322,7 +322,7 @@ std::vector<TokenImportance> importance_of_source(const Run& run, const PiecePai
     return at::log_softmax(bias_V.defined() ? logits_KV + bias_V : logits_KV, 1);
   };
 
-  // Position t is predicted in copy t, so that its gradient is apart from the others.
+  // Position t is predicted in copy t, so that its gradient is separate from the others.
   ExplanationObserver observer(AttentionPlace::cross);
   Pass pass = Pass::inference(&observer);
   const Tensor hidden_MH =
@@ -386,7 +386,7 @@ class AgreementTally {
   std::int64_t significant_ = 0, undefined_ = 0;
 };
 
-// Of each explanation with both measures, and of these with each other.
+// The agreement of each explanation with both measures of importance, and of these with each other.
 class ExplanationTallies {
  public:
   explicit ExplanationTallies(std::vector<std::string> names)

@@ -52,15 +52,15 @@ struct FaithfulnessConfig {
   }
 };
 
-// Numbers of the tokens that are read, without special ones, for one output: what explanations say of them, and how
-// important they are.
+// The tokens that are read, without special ones, for one output: their weights in each explanation, and their
+// importance.
 struct TokenImportance {
   std::vector<std::vector<double>> explanations = {};  // parallel to the names of the explanations
   std::vector<double> gradient = {};                   // |gradient · input|
-  std::vector<double> leave_one_out = {};              // total variation distance of the output without the token
+  std::vector<double> leave_one_out = {};              // total variation distance from the output without it
 };
 
-// The changes of the class probabilities of one text with other weights.
+// How much the class probabilities of one text change with other weights: total variation distances.
 struct PerturbedText {
   double largest = 0;                     // weight, special tokens included, mean over heads
   double uniform = 0;                     // change
@@ -69,11 +69,11 @@ struct PerturbedText {
   std::optional<double> change = {};
 };
 
-// A fine-tuned classifier whose output follows from one query of attention: of the learnt query of its pooling, or of
-// [CLS] in the last layer of a BERT.
+// A fine-tuned classifier whose output depends on one query of attention: the learnt query of its pooling, or [CLS] in
+// the last layer of a BERT.
 class ExplainedClassifier {
  public:
-  // Throws UserError naming `run` if its model has no such query. `model` must outlive this and be in evaluation.
+  // Throws UserError naming `run` if its model has no such query. `model` must outlive this and be in eval mode.
   ExplainedClassifier(const TextModelImpl& model, const TextModelOptions& options, const SpecialIds& special,
                       const std::string& run);
 
@@ -99,13 +99,13 @@ class ExplainedClassifier {
   std::int64_t heads_ = 1;
 };
 
-// Of each target position of a pair, with the end of sentence, the tokens being the source pieces without it: attention
-// of the last layer to the source, its mean over heads and, of several, its maximum. The pair has at least one source
-// piece and no source factors; time and memory grow with source pieces × target pieces².
+// For each target position of a pair, the end of sentence included. The tokens are the source pieces, without their
+// end. The explanations are the last layer's attention to the source: its mean over heads and, if there are several,
+// its maximum. The pair has source pieces, but no source factors. Time and memory grow with source × target pieces².
 std::vector<TokenImportance> importance_of_source(const Run& run, const PiecePair& pair);
 
 // `command` of the result is left empty. Throws UserError naming the option or file, among others for a run that
-// predicts neither the class of a text nor a translation, or without the attention that would explain it. Interrupted
+// predicts neither the class of a text nor a translation, or lacks the attention that would explain it. Interrupted
 // after SIGINT or SIGTERM.
 Faithfulness measure_faithfulness(const FaithfulnessConfig& config);
 

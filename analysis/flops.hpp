@@ -1,7 +1,7 @@
 // Floating-point operations of a forward pass, counted from the parameters of a translation model: a matrix of n
 // numbers costs 2 n (a product and a sum) at every position where it is applied. Attention itself has no parameters and
-// is counted from its widths, local scopes as global ones and linear attention by its weights. Norms, gates, softmax,
-// coverage and embeddings, which are looked up, are not counted.
+// is counted from its widths; local scopes count as global ones, and linear attention as if it formed its weights.
+// Norms, gates, softmax, coverage and embeddings, which are looked up, are not counted.
 #pragma once
 
 #include "models/run/run.hpp"

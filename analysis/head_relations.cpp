@@ -15,7 +15,7 @@
 namespace attend {
 namespace {
 
-// The word with the largest weight among those that `may_be`, the first of equal ones; none if all weights are 0.
+// The word with the largest weight among those that `may_be`, the first of equals; none if all weights are 0.
 std::optional<std::size_t> most_attended(WordWeights row, const std::function<bool(std::size_t)>& may_be) {
   std::optional<std::size_t> best;
   for (std::size_t j = 0; j < row.size(); ++j) {

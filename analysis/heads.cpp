@@ -53,8 +53,7 @@ std::vector<HeadPlace> heads_of_layers(const std::vector<LayerAttention>& layers
   return heads;
 }
 
-// The pieces of each word of a tree. Words that share a piece, as those of a multiword token do, cannot be told apart
-// and have none.
+// The pieces of each word of a tree. Words that share a piece, as in a multiword token, are given none.
 PiecesOfWords pieces_of_tree(const TreeSentence& tree, const std::vector<Piece>& pieces) {
   PiecesOfWords result = pieces_of_words(tree, pieces);
   std::vector<int> owners(pieces.size());
@@ -202,7 +201,7 @@ class HeadMeasurement {
             [&](const ScoreConfig& config) { return losses_of(score_language(run, texts, config)); });
   }
 
-  // Freezes the model, and finds what its heads of self-attention attend to in all sentences.
+  // Freezes the model, and measures what its heads of self-attention attend to in all sentences.
   template <class SomeRun>
   void read_trees(const SomeRun& run) {
     freeze(*run.model, study_.use.precision);
@@ -242,7 +241,7 @@ class HeadMeasurement {
     return texts;
   }
 
-  // The weights of a sentence of whose rows those of `pieces` begin with number `first`.
+  // Adds the weights of a sentence; row `first` is that of the first of `pieces`.
   void add(const TreeSentence& tree, const std::vector<Piece>& pieces, std::int64_t first,
            const std::vector<LayerAttention>& layers, const Tokenizer& tokenizer) {
     PiecesOfWords words = pieces_of_tree(tree, pieces);

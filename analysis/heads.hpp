@@ -1,5 +1,5 @@
-// The measurements of `attend heads`: what each attention head of a Transformer attends to in sentences with dependency
-// trees, and what the model loses without it; what a recurrent translation model loses with other weights.
+// The measurements of `attend heads`: what each head of a Transformer attends to in sentences with dependency trees,
+// and how its loss rises without the head; for a recurrent translation model, how its loss rises with other weights.
 #pragma once
 
 #include <cstdint>
@@ -63,16 +63,16 @@ struct HeadStudy {
   }
 };
 
-// True for a run that translates with the attention of a recurrent decoder, which is replaced: it has no heads to
-// describe. UserError as in kind_of_run.
+// True for a translation run whose recurrent decoder attends: it has no heads to describe, but its attention can be
+// replaced. UserError as in kind_of_run.
 bool translates_recurrently(const std::filesystem::path& run);
 
-// All but the command line. The self-attention is that of the encoder of a translation run, of a BERT, or of a causal
-// Transformer. Heads are silenced by the loss of masked pieces (a BERT), of all pieces (a language model), or of the
-// translations in `test`; without these, and for a fine-tuned BERT, they are not. Of a run that translates recurrently,
-// `test` is read alone. UserError for a run that cannot be pruned although a share is given, for one without attention,
-// with source factors, or to whose tokenizer no word of the data is known, for data without a relation between words
-// that the model sees, and as read_word_links. Interrupted after SIGINT or SIGTERM.
+// `command` of the result is left empty. The self-attention is that of the encoder of a translation run, of a BERT, or
+// of a causal Transformer. The loss of silenced heads is that of masked pieces (BERT), of all pieces (language model),
+// or of the translations in `test`; heads are not silenced without these, or in a BERT without a head for masked
+// pieces. For a recurrent translation run, only `test` is read. UserError for a run that cannot be pruned although a
+// share is given, that has no attention or reads source factors, or whose tokenizer knows no word of the data; for data
+// without a relation between words that the model sees; and as in read_word_links. Interrupted after SIGINT or SIGTERM.
 HeadReport study_heads(const HeadStudy& study);
 
 }  // namespace attend

@@ -26,7 +26,7 @@ using torch::Tensor;
 namespace {
 
 constexpr std::size_t kFewestSentences = 10;
-constexpr std::int64_t kVectorBytes = std::int64_t{1} << 30;  // of the layers that are kept at a time
+constexpr std::int64_t kVectorBytes = std::int64_t{1} << 30;  // of the layers kept at a time
 
 std::string feature_of(const TreeWord& word, std::string_view name) {
   const auto found = std::ranges::find(word.features, name, &std::pair<std::string, std::string>::first);
@@ -159,7 +159,7 @@ class HiddenStateProbes {
     }
   }
 
-  // Calls probe(layer, x_WH) for each layer of the model, the lowest first. As many are read at once as fit into
+  // Calls probe(layer, x_WH) for each layer of the model, the lowest first. One pass reads as many as fit into
   // kVectorBytes.
   void for_each_layer(const std::vector<std::int64_t>& widths,
                       const std::function<void(std::size_t, const Tensor&)>& probe) const {

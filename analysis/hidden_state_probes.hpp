@@ -46,7 +46,7 @@ struct ProbingConfig {
 // `command` of the result is left empty. Throws UserError naming the option or file, among others if the model reads
 // fewer than 10 of the sentences. Interrupted after SIGINT or SIGTERM.
 Probing probe_hidden_states(const ProbingConfig& config);
-// The same for a model in place of that of `run`, with `checkpoint` left empty, too. The model has random weights then.
+// The same for `model` in place of that of `run`; `checkpoint` is left empty, too. Leaves random weights in the model.
 Probing probe_hidden_states(const ProbingConfig& config, const SentenceModel& model);
 
 }  // namespace attend

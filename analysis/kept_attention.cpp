@@ -10,7 +10,7 @@
 namespace attend {
 namespace {
 
-// Sentences that are observed together, of which all but the last may be kept in vain.
+// Sentences that are observed together.
 constexpr std::size_t kBlock = 16;
 
 void add_maps(std::vector<Sentence>& sentences, std::size_t begin, std::size_t end,

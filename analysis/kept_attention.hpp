@@ -1,6 +1,5 @@
-// The attention of the compared sentences, as far as a report keeps it: weights of all layers and heads over two texts
-// of every system grow with the square of a sentence's length, so all of those of a large test set would fill the
-// memory.
+// The attention of the compared sentences that a report keeps. A sentence has weights of all layers and heads for two
+// texts of every system, so those of a large test set would not fit into memory.
 #pragma once
 
 #include <vector>
@@ -12,7 +11,7 @@ namespace attend {
 
 struct KeptAttentionConfig {
   double threshold = 0;  // of search: weights below are cut
-  bool all = false;      // of every sentence, whatever it takes
+  bool all = false;      // of every sentence, whatever its size
 };
 
 // Adds the maps of the first sentences, until the page holds no more (kAttentionBudget) or their weights take

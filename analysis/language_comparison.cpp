@@ -159,7 +159,6 @@ class LanguageMeasurement {
   }
 
   // The mean loss of the words of each group, without the ends of documents, with intervals over documents.
-  // `group_of` gets the number of a document and of a word of it.
   using GroupOf = std::function<std::size_t(std::size_t document, std::size_t word)>;
   void add_breakdown(Breakdown breakdown, const std::vector<std::string>& names, const GroupOf& group_of) {
     breakdown.measure = "loss in nats per word";
@@ -179,7 +178,7 @@ class LanguageMeasurement {
       }
     }
     for (std::size_t group = 0; group < names.size(); ++group) {
-      for (std::vector<Sum>& of_system : sums[group]) {  // documents that have words of the group
+      for (std::vector<Sum>& of_system : sums[group]) {  // keeps documents that have words of the group
         std::erase_if(of_system, [](const Sum& sum) { return sum.words == 0; });
       }
       const std::size_t documents = sums[group][0].size();
@@ -198,7 +197,7 @@ class LanguageMeasurement {
     result_.where.push_back(std::move(breakdown));
   }
 
-  // A mean over n items, whose numbers `mean_of` gets, with its interval.
+  // A mean over n items, with its interval; `mean_of` receives the numbers of the items.
   template <class MeanOf>
   static Estimate estimate(std::size_t n, const MeanOf& mean_of) {
     std::vector<std::size_t> all(n);
@@ -243,7 +242,7 @@ class LanguageMeasurement {
     }
   }
 
-  // The longest of the words into which 13a divides a text between white space: without its punctuation.
+  // The longest part into which 13a divides the word: without its punctuation.
   static std::string without_marks(const std::string& word) {
     const std::string tokens = metrics::tokenize(word, metrics::Tokenization::mteval_13a);
     const std::vector<std::string_view> parts = metrics::split_words(tokens);

@@ -1,11 +1,11 @@
-// Linear probes: softmax regression from the vector of a word to a label, such as its part of speech. What is reported
-// beside the accuracy says how much of it is the representation's:
+// Linear probes: softmax regression from the vector of a word to a label, such as its part of speech. Two measures show
+// how much of the accuracy is due to the representation:
 //
 //   control task       each form of a word has a random label, drawn from the distribution of the labels;
 //                      selectivity is the accuracy minus that of a probe for the control task (Hewitt and Liang 2019,
 //                      arXiv 1909.03368)
-//   online code        bits that transmit the labels of the n fitted words, given their vectors: the first block by a
-//                      uniform code, each later one by a probe trained on all before it (Voita and Titov 2020, arXiv
+//   online code        bits to transmit the labels of the n fitted words, given their vectors: the first block with a
+//                      uniform code, each later one with a probe trained on all before it (Voita and Titov 2020, arXiv
 //                      2003.12298, equation 4),
 //                        L = t_1 log2 K - Σ_i log2 p_i(y_{t_i + 1} … y_{t_{i+1}} | x),    compression = n log2 K / L
 //
@@ -25,7 +25,7 @@
 
 namespace attend {
 
-// The first sentences are fitted, those after them choose the stopping point, the others are tested: 72, 8 and 20 %.
+// The first 72 % of the sentences are fitted, the next 8 % choose the stopping point, and the last 20 % are tested.
 struct ProbeSplit {
   std::size_t held_out = 0, test = 0, end = 0;  // the first sentence of each, and their number
 
@@ -36,12 +36,12 @@ struct ProbeSplit {
 // The words that have a label, in the order of the text.
 struct WordLabels {
   std::vector<std::int64_t> words = {};   // row of each among all words
-  std::vector<std::int64_t> labels = {};  // of each; -1 if no word before those of the test has it
-  std::vector<std::int64_t> types = {};   // of each: the number of its form
+  std::vector<std::int64_t> labels = {};  // of each; -1 if it first occurs in the test
+  std::vector<std::int64_t> types = {};   // of each: number of its form
   std::vector<std::string> names = {};    // of the labels
   std::size_t held_out = 0, test = 0;     // the first word of each part
 
-  // False if a part has no words, or there is but one label: nothing can be measured.
+  // False if a part has no words or there are fewer than two labels: nothing can be measured.
   bool suffice() const { return held_out > 0 && held_out < test && test < words.size() && names.size() > 1; }
 };
 
@@ -60,7 +60,7 @@ struct FrequentLabel {
 FrequentLabel most_frequent_label(const WordLabels& words);
 
 // The share of the test words whose label a trained probe finds. The columns of x_WH are scaled to mean 0 and variance
-// 1 of the fitted words, and weights begin at 0; the seed determines the order of the words.
+// 1 over the fitted words, and weights begin at 0; the seed determines the order of the words.
 double linear_probe_accuracy(const torch::Tensor& x_WH, const WordLabels& words, std::uint64_t seed);
 
 // The ends t_1 < t_2 < … of the blocks of n words: 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.25, 12.5, 25, 50 and 100 %, rounded

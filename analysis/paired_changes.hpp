@@ -1,4 +1,4 @@
-// Scores with resamples of their sentences, and their changes from one system to others, with paired tests.
+// Scores with bootstrap resamples of their sentences, and paired tests of the changes from one system to others.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ class MeanLoss : public metrics::Measure {
 // One row for each sentence that has pieces.
 metrics::Rows rows_of(const MeanLoss& measure, const std::vector<SentenceLoss>& losses);
 
-// Segments under one measure, with the scores of resamples of them.
+// The statistics of segments under one measure, and the scores of their resamples.
 struct ScoredOutput {
   metrics::Rows rows;
   std::vector<double> resampled;

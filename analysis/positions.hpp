@@ -22,12 +22,12 @@ struct PositionEncodings {
 
 PositionEncodings position_encodings(std::string kind, const torch::Tensor& encodings_TH);
 
-// Those that a model adds to its embeddings: 128 sinusoids, or its learnt tables. UserError with `name`, the run, for a
-// model that adds none.
+// Those that a model adds to its embeddings: the first 128 sinusoids, or its learnt tables. UserError naming the run
+// `name` for a model that adds none.
 std::vector<PositionEncodings> position_encodings(const Run& run, const std::string& name);
 std::vector<PositionEncodings> position_encodings(const BertImpl& bert, const std::string& name);
 
-// The encodings as a map of at most so many rows and columns: every k-th, as its title states.
+// The encodings as a map: every k-th row and column, at most so many of them; the title has both numbers.
 HeatMap heat_map(const PositionEncodings& positions, std::int64_t most_rows, std::int64_t most_columns);
 
 // Lines "DISTANCE COSINE BAR": every short distance, then fewer.

@@ -42,8 +42,8 @@ std::vector<std::int64_t> rows_at(std::int64_t t, const Layout& target) {
   return rows;
 }
 
-// Sentences are independent of each other, so the rows of each sentence in the gradient of the sum of their
-// log-probabilities at position t are its own gradient.
+// |∂ log p(y_t) / ∂ e_s| of every source piece, from one pass: sentences are independent of each other, so the gradient
+// of the sum of their log-probabilities has the gradient of each sentence in its rows.
 Tensor gradient_norms(const Run& run, const Batch& batch, std::int64_t t) {
   SourceObserver observer;
   Pass pass = Pass::inference(&observer);

@@ -31,11 +31,11 @@ class ProbedWords {
   const std::vector<std::int64_t>& offsets() const { return offsets_; }
   std::int64_t num_words() const { return offsets_.back(); }
 
-  // Of the embedded input and all layers, from one sentence.
+  // H of the embedded input and of all layers, from a pass over one sentence.
   std::vector<std::int64_t> widths(const SentenceModel& model) const;
 
-  // [W, H] of `count` layers from `first`, fp32, on the CPU; one pass over the sentences. `model` reads as the one that
-  // was given first, but may have other weights. Interrupted after SIGINT or SIGTERM.
+  // [W, H] of `count` layers from `first`, fp32, on the CPU; one pass over the sentences. `model` is the one given to
+  // the constructor, perhaps with other weights. Interrupted after SIGINT or SIGTERM.
   std::vector<torch::Tensor> vectors(const SentenceModel& model, std::int64_t first, std::int64_t count) const;
 
  private:

@@ -14,9 +14,9 @@ struct Found {
 };
 
 // The recall over all sentences, at least one of which has something to find, in percent. Words of one sentence depend
-// on each other, so the interval is the bootstrap's over sentences; where all or none are found, resamples do not vary,
-// and it is Wilson's with a trial for each sentence that has something to find. Fewer than metrics::kFewestSegments
-// such sentences have no interval.
+// on each other, so the interval is a bootstrap over sentences; if all or none are found, resamples do not vary, and it
+// is Wilson's, with a trial for each sentence that has something to find. Fewer than metrics::kFewestSegments such
+// sentences have no interval.
 Estimate recall_of(const std::vector<Found>& sentences);
 
 }  // namespace attend

@@ -39,7 +39,7 @@ class EditedRun {
     return tally;
   }
 
-  // With the given alignment of each pair, which is a batch of its own.
+  // With the given alignment of each pair; each pair is a batch of its own.
   metrics::Rows aligned_losses(std::int64_t& linked_pieces) const {
     ScoreConfig config = scoring_;
     config.workers = 1;

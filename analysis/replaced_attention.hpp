@@ -1,5 +1,5 @@
-// What translation loses if attention is edited, in the loss of given translations and in the BLEU of the model's own:
-// greedy ones (beam 1), for cost, scored like those of `attend evaluate`. docs/heads.md defines the numbers.
+// What translation loses if attention is edited: the loss of given translations, and the BLEU of the model's own, which
+// are greedy (beam 1) to save time and scored as in `attend evaluate`. docs/heads.md defines the numbers.
 #pragma once
 
 #include <span>
@@ -14,11 +14,11 @@
 
 namespace attend {
 
-// Sentences with given translations, as many.
+// Sentences and their given translations, parallel.
 struct GivenTranslations {
   std::vector<std::string> sources;
   std::vector<std::string> targets;
-  std::vector<std::vector<Link>> links = {};  // between the words of each pair, or empty: not given
+  std::vector<std::vector<Link>> links = {};  // between the words of each pair, or empty
 };
 
 // The loss with uniform and diagonal weights and, if there are links, those of the given alignment in place of the
@@ -27,7 +27,7 @@ struct GivenTranslations {
 // Interrupted after SIGINT or SIGTERM.
 Replacement replace_attention(const Run& run, const GivenTranslations& given, const ScoreConfig& scoring);
 
-// Adds the BLEU of the run, and its change without each of `heads`, to what they were found to do to its loss.
+// Adds the BLEU of the run, and its change without each of `heads`, which are those of `silencing`.
 void add_bleu(Silencing& silencing, std::span<const HeadPlace> heads, const Run& run, const GivenTranslations& given,
               const ScoreConfig& scoring);
 

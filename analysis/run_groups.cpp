@@ -23,13 +23,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Options that neither change a trained model nor its score: where files are, what is logged and kept.
+// Options that do not distinguish systems: where files are, what is logged and kept, and the seed.
 constexpr std::array<std::string_view, 18> kOfNoInfluence = {
     "run",       "resume",    "dry-run",  "skip-batch", "train",          "valid",
     "tokenizer", "cache-dir", "device",   "log-every",  "save-every",     "keep-last",
     "keep-best", "threads",   "max-time", "seed",       "bleu-sentences", "metrics"};
 
-// Options that name files whose content is among the inputs: what matters is whether they are given.
+// Options that name files whose hashes are among the inputs: only whether they are given matters.
 constexpr std::array<const char*, 4> kOfInputs = {"guided-alignment", "guided-relations", "source-factors",
                                                   "valid-factors"};
 
@@ -64,7 +64,7 @@ OptionTexts options_of(const RunConditions& run) {
   return texts;
 }
 
-// What the blocks of a Transformer have that is not the default, for a description: ", norm pre".
+// The options of a Transformer's blocks that differ from their defaults, for a description: ", norm pre".
 std::string changes_of_blocks(const ModelConfig& model) {
   const BoundOptions options = bind(model);
   const OptionTexts texts = texts_of(options), usual = default_texts<ModelConfig>();
@@ -106,7 +106,7 @@ std::string describe(const ModelConfig& model) {
   return {};
 }
 
-// The directory that people name a run after; for an average or a seed, the one above.
+// The directory that gives a run its name; for an average or a seed, the one above.
 fs::path known_as(const std::string& path) {
   fs::path run = fs::absolute(path).lexically_normal();
   if (!run.has_filename()) run = run.parent_path();
@@ -119,24 +119,24 @@ fs::path known_as(const std::string& path) {
 constexpr const char* kTrainingText = "the text to learn from";
 constexpr const char* kValidationText = "the text to validate on";
 
-// The hash of run.json; empty where there is none.
+// The hash in run.json; empty if there is none.
 std::string input_hash(const RunConditions& run, const std::string& input) {
   const auto found = run.inputs.find(input);
   return found == run.inputs.end() ? std::string() : found->second;
 }
 
-// A value as it is shown, and what it is compared by: a hash, or itself; empty where it is not recorded.
+// A value as shown, and as compared: its hash, or itself; empty if it is not recorded.
 struct Known {
   std::string shown;
   std::string hash;
 };
 Known itself(const std::string& value) { return {.shown = value, .hash = value}; }
 
-// Each value has the name of what it is of.
+// Each value with its system or seed.
 using NamedValues = std::vector<std::pair<std::string, Known>>;
 
-// A sentence where the values differ: "train batches: 4096 (luong), 2048 (transformer)". Values that differ though they
-// are shown alike (one file that was changed between two trainings) get their hashes.
+// A sentence if the values differ: "train batches: 4096 (luong), 2048 (transformer)". Values that differ but look alike
+// (one file that was changed between two trainings) are shown with their hashes.
 void note_unless_equal(std::vector<std::string>& notes, const std::string& what, const NamedValues& values) {
   std::set<std::string> hashes, different;
   std::vector<std::string> shown;
@@ -163,7 +163,7 @@ std::string origin_of(const std::vector<std::string>& tokenizer, const std::vect
   return tokenizer.empty() ? "learnt from " + in_words(train) : in_words(tokenizer);
 }
 
-// "de" of "data/train.de" and "train.de.gz"; empty where the name does not end like that.
+// "de" of "data/train.de" and "train.de.gz"; empty for other names.
 std::string language_of(const std::string& file) {
   fs::path path = file;
   if (path.extension() == ".gz") path = path.stem();
@@ -174,14 +174,14 @@ std::string language_of(const std::string& file) {
   return extension.substr(1);
 }
 
-// "en to de"; empty where file names do not tell.
+// "en to de"; empty if file names do not show it.
 std::string direction_of(const std::vector<std::string>& files) {
   if (files.size() != 2) return {};
   const std::string source = language_of(files[0]), target = language_of(files[1]);
   return source.empty() || target.empty() ? std::string() : source + " to " + target;
 }
 
-// Runs of one system that were ended at different times: their mean is not that of a configuration.
+// Notes runs of one system that were trained for different lengths: their mean is not that of a configuration.
 void note_unequal_runs(std::vector<std::string>& notes, const std::vector<RunConditions>& runs,
                        const SystemRuns& system) {
   constexpr double kTolerance = 0.02;
@@ -230,7 +230,7 @@ RunConditions conditions_of(const TrainedLanguageRun& run) {
   }
   conditions.train = run.config.train;
   conditions.valid = run.config.valid;
-  // Pretraining records no hash of its validation text: it is known by its name.
+  // Pretraining records no hash of its validation text, so its name stands for it.
   if (!conditions.inputs.empty()) conditions.inputs.emplace(kValidationText, in_words(conditions.valid));
   conditions.vocabulary =
       fmt::format("{} pieces, {}", run.run.tokenizer.size(), origin_of(run.config.tokenizer, run.config.train));
@@ -248,7 +248,7 @@ std::vector<SystemRuns> group_by_configuration(const std::vector<RunConditions>&
     if (!seen.insert(fs::weakly_canonical(runs[i].facts.path)).second) {
       throw UserError(runs[i].facts.path + " is given twice", "name each run once");
     }
-    // An imported run has no record of its training, so nothing shows that it is a seed of another.
+    // An imported run has no record of its training, so it cannot be recognised as a seed of another.
     OptionTexts options = options_of(runs[i]);
     if (runs[i].inputs.empty()) options.emplace("path", runs[i].facts.path);
     const auto [entry, is_new] = numbers.try_emplace({std::move(options), runs[i].inputs}, systems.size());

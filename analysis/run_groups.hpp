@@ -1,5 +1,5 @@
-// Systems from runs: runs that differ only in their seeds are one system. Differences between systems, and notes that
-// readers need before they compare them.
+// Groups runs into systems: runs that differ only in their seeds are one system. Differences between systems, and notes
+// that a reader needs before comparing them.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ struct RunConditions : TrainingRecord {
   std::vector<RecordedOption> options = {};            // in the order of declaration
   std::vector<std::string> train = {}, valid = {};     // files
   std::string vocabulary = {}, vocabulary_hash = {};   // "8000 pieces, learnt from train.de"
-  std::string validation = {}, validation_value = {};  // what else its losses depend on, and the value in this run
+  std::string validation = {}, validation_value = {};  // another condition of its losses, and its value
 };
 RunConditions conditions_of(const TrainedRun& run);
 RunConditions conditions_of(const TrainedLanguageRun& run);
@@ -40,7 +40,7 @@ std::vector<RunConditions> conditions_of(const std::vector<SomeRun>& runs) {
   return all;
 }
 
-// A system before anything is measured; its runs are numbers of `runs`, in their order.
+// A system before anything is measured; its runs are indices, ascending.
 struct SystemRuns {
   std::string name;         // given, or the name of the directory where that is unique, else its path
   std::string description;  // "luong: lstm, general, global, soft"
@@ -78,17 +78,17 @@ std::vector<SystemRuns> load_systems(const CompareConfig& config, std::vector<So
   return systems;
 }
 
-// The reason why the files that the run names as its training text no longer are that text: missing, or changed since.
-// Empty if they still are.
+// Why the files that the run names as its training text cannot be used as that text: not recorded, missing, or changed
+// since. Empty if they can.
 std::string fault_of_training_text(const RunConditions& run);
 
 // The files in which words are counted: those that are given, else the training text of the first run; none, with a
-// note, where that cannot be relied on.
+// note, if that text has such a fault.
 std::vector<std::string> training_text_or_note(const std::vector<std::string>& given,
                                                const std::vector<RunConditions>& runs, std::vector<std::string>& notes);
 
 // Sentences about conditions that differ, between systems and within them, and about facts that were not recorded.
-// `test` are the source and the target of the test set, if it has them.
+// `test` is the source and the target file of the test set, or empty.
 std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& runs,
                                              const std::vector<SystemRuns>& systems,
                                              const std::vector<std::string>& test, const Units& units = {});

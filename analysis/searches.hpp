@@ -18,8 +18,8 @@ struct NamedSearch {
 };
 
 // The searches that `words` describe, NAME = OPTIONS, with the values of `base` for options that are not among them.
-// UserError naming the search for a word of another form, an unknown option, an invalid value or a contradiction, and
-// for a name that is given twice.
+// UserError naming the search for a word of another form, an unknown option, an invalid value, a contradiction, or a
+// name that is given twice.
 std::vector<NamedSearch> parse_searches(const std::vector<std::string>& words, const TranslatorConfig& base);
 
 // The best translation of each source sentence.

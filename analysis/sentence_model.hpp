@@ -27,7 +27,7 @@ struct SentenceModel {
   std::string description = {};  // "the encoder of a translation model (transformer)"
   Tokenizer tokenizer;
   std::int32_t begin = -1, end = -1;         // the pieces around a sentence; -1: none
-  std::optional<std::int64_t> longest = {};  // the most pieces that it reads, those around the sentence among them
+  std::optional<std::int64_t> longest = {};  // the most pieces that it reads, with those around the sentence
   std::shared_ptr<torch::nn::Module> module = {};
   InitialiserConfig initial = {};  // of its weights
   std::function<void(const Sequences&, Pass&)> read = {};
@@ -40,7 +40,7 @@ struct SentenceModel {
   // Any run. Throws UserError naming it if it reads source factors, which sentences with trees do not have.
   static SentenceModel load(const std::string& run, const std::string& checkpoint, torch::Device device);
 
-  // Replaces all weights by the random ones that a training with this seed begins with.
+  // Replaces all weights by the initial ones of a training with this seed.
   void randomise(std::uint64_t seed) const;
 
   torch::Device device() const { return module->parameters().front().device(); }

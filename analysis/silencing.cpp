@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::uint64_t kMaskingSeed = 1;
 
-// Gates of 1 for the heads of every layer, from which gradients are taken.
+// Multiplies the heads of every layer by gates of 1, whose gradients are taken.
 class DifferentiatedGates final : public AttentionEdit {
  public:
   bool edits(AttentionPlace /*place*/, std::int64_t /*layer*/) const override { return true; }
@@ -123,7 +123,7 @@ std::vector<HeadPlace> pruning_order(std::span<const HeadSilence> heads) {
   std::vector<const HeadSilence*> order;
   for (const HeadSilence& head : heads) order.push_back(&head);
   std::ranges::stable_sort(order, std::greater{}, &HeadSilence::importance);
-  std::set<std::pair<std::string, std::int64_t>> layers;  // whose most important head was seen
+  std::set<std::pair<std::string, std::int64_t>> layers;  // whose most important head was passed
   std::erase_if(order, [&](const HeadSilence* head) { return layers.emplace(head->place, head->layer).second; });
   std::vector<HeadPlace> places;
   for (const HeadSilence* head : order) {

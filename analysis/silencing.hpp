@@ -1,6 +1,6 @@
 // What a model loses without heads (Michel, Levy and Neubig 2019, arXiv 1905.10650): the loss of a text with each head
-// silenced in turn (section 3.2; models/attention/silenced_heads.hpp), and with several in the order of their
-// importance (section 4).
+// silenced in turn (section 3.2; models/attention/silenced_heads.hpp), and with more and more heads silenced, the least
+// important first (section 4).
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace attend {
 
-// The losses of all sentences, if the model's attention is edited.
+// The losses of all sentences with the model's attention edited.
 using LossesOfSentences = std::function<std::vector<SentenceLoss>(const AttentionEdit& edit)>;
 
 // How strongly the losses L of sentences depend on the gate ξ of a head: Σ |∂L / ∂ξ| over the sentences, at ξ = 1.
@@ -30,24 +30,24 @@ struct HeadGradient {
   double sum = 0;
 };
 
-// Those of all heads of a model that is not frozen, by place, layer and number (Michel et al., eq. 2 and 3, up to the
-// number of sentences). `score` scores the sentences as it is told to, here by differentiating them.
+// Those of all heads of a model that is not frozen, by place, layer and number (Michel et al., eq. 2 and 3, as sums,
+// not means). `score` must score the sentences with the given config, which differentiates their losses.
 std::vector<HeadGradient> head_gradients(const std::function<void(const ScoreConfig&)>& score, ScoreConfig config);
 
-// The change of the mean loss of a piece without each of the heads: with 95 % bootstrap intervals and p-values of the
+// The change of the mean loss of a piece without each of the heads, with 95 % bootstrap intervals and p-values of the
 // paired bootstrap over sentences, corrected for all heads; and without the first of pruning_order(), in steps of about
-// a tenth of all heads. A head's importance is its gradient by piece. `of` names the pieces; UserError if there are
-// none.
+// a tenth of all heads. A head's importance is its gradient divided by the pieces. `of` names the pieces; UserError if
+// there are none.
 Silencing silence_heads(const std::string& of, std::span<const HeadGradient> heads, const LossesOfSentences& losses);
 
 // All heads but the most important one of each layer, the least important first.
 std::vector<HeadPlace> pruning_order(std::span<const HeadSilence> heads);
-// As many of the first of them as make `share` of all heads, or all of them.
+// The first of them, as many as make up `share` of all heads, or all of them.
 std::vector<HeadPlace> heads_to_prune(const Silencing& silencing, double share);
 
-// Texts as a BERT reads them in pretraining, each alone as [CLS] text [SEP], cut to its maximum length: some pieces are
-// masked as the run's options say, the same ones in every call of losses(); with --objective permuted, a query asks for
-// each, which sees no masked one.
+// Texts as a BERT reads them in pretraining, each alone as [CLS] text [SEP], cut to its maximum length. The run's
+// options determine which pieces are masked, the same in every call of losses(). With --objective permuted, a query
+// predicts each masked piece and sees none of them.
 class MaskedTexts {
  public:
   // The run must fill masks, and outlive this.

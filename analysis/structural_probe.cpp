@@ -32,7 +32,7 @@ enum class Structure { distance, depth };
 // A mean by length of sentence, then over lengths.
 class MeanOverLengths {
  public:
-  // A value that is not a number, of a constant, is left out.
+  // NaN, the correlation with a constant, is left out.
   void add(std::size_t length, double value) {
     if (length < kShortestCorrelated || length > kLongestCorrelated || std::isnan(value)) return;
     auto& [sum, count] = sums_[length];
@@ -69,7 +69,8 @@ double rank_correlation(const Tensor& a_T, const Tensor& b_T) {
   return metrics::spearman(numbers(a), numbers(b));
 }
 
-// Scaled so that ‖B h‖² is about 2 for a B of Xavier's rule. Distances do not depend on the mean, which is removed.
+// Scaled so that ‖B h‖² is about 2 for B with Xavier's initial weights. For distances, which do not depend on it, the
+// mean is removed.
 Tensor scaled(const Tensor& x_WH, std::int64_t num_fitted, std::int64_t rank, Structure structure) {
   const Tensor fitted_WH = x_WH.narrow(0, 0, num_fitted);
   const Tensor from_H = structure == Structure::distance ? fitted_WH.mean(0) : at::zeros_like(fitted_WH[0]);
@@ -159,7 +160,7 @@ class StructuralProbe {
   Linear map_ = nullptr;
 };
 
-// The word of least depth that is no punctuation.
+// The word of least depth, punctuation left out.
 std::size_t shallowest(const Tensor& depths_T, const std::vector<bool>& is_punctuation) {
   const float* depths = depths_T.const_data_ptr<float>();
   std::size_t best = kNoWord;

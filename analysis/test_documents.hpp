@@ -17,8 +17,8 @@ struct TestDocument {
   std::int64_t bytes = 0;          // of its lines, with their line breaks
 };
 
-// The documents of the files, split into sentences as for pretraining. UserError for files that cannot be read, or have
-// no sentence.
+// The documents of the files that have words, split into sentences as for pretraining. UserError for files that cannot
+// be read, or have none.
 std::vector<TestDocument> read_test_documents(const std::vector<std::string>& files);
 
 // The pieces of a document's sentences, and the end token. Each belongs to a word; the end is a word of its own, the

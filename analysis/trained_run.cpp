@@ -24,7 +24,7 @@ bool records_training(const fs::path& run) {
   return fs::exists(run / "train.jsonl") && fs::exists(run / "config.toml");
 }
 
-// The member of run.json, where it is a text.
+// The member of run.json, if it is a text; else empty.
 std::string recorded_text(const nlohmann::json& record, const char* key) {
   const auto found = record.find(key);
   return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -34,7 +34,8 @@ nlohmann::json run_record(const fs::path& run) {
   return fs::exists(run / "run.json") ? read_json(run / "run.json") : nlohmann::json::object();
 }
 
-// The directory that records how `run` was trained: of an average, the run that its run.json names or that it lies in.
+// The directory that records how `run` was trained: for an average, the run that its run.json names or that contains
+// it.
 fs::path trained_in(const fs::path& run) {
   if (records_training(run)) return run;
   for (const fs::path& trained :
@@ -68,7 +69,7 @@ struct Taken {
 };
 using TakenByUpdate = std::map<std::int64_t, Taken>;
 
-// Validations stand between the records of what was taken, which are of regular updates and of checkpoints.
+// Interpolated: a validation may lie between the records, which are of regular updates and of checkpoints.
 Taken taken_at(const TakenByUpdate& records, std::int64_t update) {
   const auto next = records.lower_bound(update);
   if (next == records.end()) return records.empty() ? Taken{} : records.rbegin()->second;
@@ -79,8 +80,8 @@ Taken taken_at(const TakenByUpdate& records, std::int64_t update) {
           .seconds = start.seconds + share * (next->second.seconds - start.seconds)};
 }
 
-// The states of the checkpoints that a run still has: the log of a training that ends between two of its regular lines
-// does not hold the totals.
+// The states of the checkpoints that a run still has: the log lacks the totals if training ended between two of its
+// regular lines.
 void read_states(const fs::path& run, TakenByUpdate& records) {
   for (const std::int64_t step : checkpoint_steps(run)) {
     std::ifstream file(checkpoint_path(run, step) / "state.json");
@@ -149,7 +150,7 @@ void read_training(TrainingRecord& trained) {
   if (all.seconds > 0) trained.tokens_per_second = all.tokens / all.seconds;
 }
 
-// The weights by the name of their checkpoint; those of an average by the steps that it is of.
+// The weights by the name of their checkpoint; those of an average by its steps.
 std::string describe_weights(const fs::path& weights) {
   const SafetensorsFile file(weights);
   const auto found = file.metadata().find("mean_of");
@@ -160,7 +161,7 @@ std::string describe_weights(const fs::path& weights) {
   return fmt::format("average of {} {}", steps.size() == 1 ? "step" : "steps", fmt::join(steps, ", "));
 }
 
-// A path that lies elsewhere would be another run's weights in this one's name.
+// A path outside the run would give another run's weights this one's name.
 void refuse_foreign_checkpoint(const fs::path& run, const std::string& checkpoint) {
   if (checkpoint == "auto" || checkpoint == "best" || checkpoint == "last" || !fs::exists(checkpoint)) return;
   const fs::path within = fs::weakly_canonical(checkpoint).lexically_relative(fs::weakly_canonical(run));

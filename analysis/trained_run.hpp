@@ -1,5 +1,5 @@
-// The runs of a comparison: their models, and the records of their training. An average has the record of the run that
-// it was made of.
+// The runs of a comparison: their models, and the records of their training. An average of checkpoints has the record
+// of their run.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@ namespace attend {
 
 // What a run records of its training, whatever kind of model it has.
 struct TrainingRecord {
-  std::filesystem::path directory = {};  // has the record of its training, and its checkpoints
+  std::filesystem::path directory = {};  // of that record, and of the checkpoints
   RunFacts facts = {};
   std::map<std::string, std::string> inputs = {};  // hashes of the texts and tokenizers it was trained with
   std::optional<std::int64_t> updates = {}, tokens = {};

@@ -14,8 +14,8 @@ namespace {
 // Units of the viewBox: about pixels.
 constexpr double kWidth = 440;
 constexpr double kHeight = 290;
-constexpr double kLetter = 7.2;      // mean width of one at the charts' font size, rather too wide
-constexpr double kLeastWidth = 370;  // on a small screen, below which a chart scrolls: its text remains readable
+constexpr double kLetter = 7.2;      // upper estimate of the mean width at the charts' font size
+constexpr double kLeastWidth = 370;  // on a small screen; narrower ones scroll, so that text remains readable
 constexpr std::size_t kColours = 7;
 constexpr std::size_t kMostMarks = 16;  // of a series
 

@@ -1,8 +1,8 @@
 // Charts as SVG, made here and drawn by any browser without a script: lines, and points with intervals.
 //
-// Series have the colours of Okabe and Ito (2008), which people with any colour vision tell apart, as classes c0, c1,
-// ... of report.css, and differ in shape as well: marks by system, dash patterns by run. Axes take the colour of the
-// text. Every mark has a <title>, which browsers show on hover.
+// Series have the colours of Okabe and Ito (2008), which people with any colour vision can distinguish (classes c0, c1,
+// … of report.css), and also differ in shape: marks by system, dash patterns by run. Axes have the colour of the text.
+// Every mark has a <title>, which browsers show on hover.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,8 @@
 // The results of `attend compare`, as one plain value. report.json, the page and the Markdown are made from it alone
 // (json.hpp, page.hpp, markdown.hpp). docs/compare.md defines each number.
 //
-// A system is a configuration, with one run for each of its seeds; or a text without a model, with one "run" that has
-// only facts and metrics. Vectors that are parallel to `systems` or `metrics` are marked.
-// Numbers that were not measured are missing (std::nullopt, or an empty vector), never zero.
+// A system is a configuration, with one run for each of its seeds; or translations alone, with one "run" that has only
+// facts and metrics. Numbers that were not measured are missing (std::nullopt, or an empty vector), never zero.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +22,15 @@ struct Making {
 // Sets the version and the date.
 void record_making(Making& making);
 
-// A value with its 95 % interval, whose bounds are NaN where there is none.
+// A value with its 95 % interval; the bounds are NaN if there is none.
 struct Estimate {
   double value = 0;
   double low = 0;
   double high = 0;
 };
 
-// Over seeds, or items. The deviation, which is that of a sample, is NaN of a single one; of none, so is the mean.
+// Mean and sample standard deviation over seeds or items. The deviation of a single value is NaN, and so are both of
+// none.
 struct Spread {
   double mean = 0;
   double deviation = 0;
@@ -48,7 +48,7 @@ struct TestSet {
   std::string gold = {};  // file of gold links, empty without
 };
 
-// One trained model, or the file of translations.
+// One trained model, a file of translations, or the run that another search uses.
 struct RunFacts {
   std::string path;
   std::optional<std::int64_t> seed;
@@ -59,7 +59,7 @@ struct RunFacts {
 
 // ---- 2. quality and 3. cost, of one run
 
-// A metric of the outputs. The first of a comparison is its main one: it scores groups and beams, and orders sentences.
+// A metric of the outputs. The first is the main metric, which scores groups and beams, and orders sentences.
 struct ComparedMetric {
   std::string key;   // "bleu"
   std::string name;  // "BLEU"
@@ -136,7 +136,7 @@ struct MeasuredRun {
 struct System {
   std::string name;                    // unique: "luong"
   std::string description;             // "luong: LSTM, general score, global, soft"
-  bool only_text = false;              // translations of unknown origin: what needs a model is not measured
+  bool only_text = false;              // a given text or another search: nothing that needs a model is measured
   std::vector<MeasuredRun> runs = {};  // at least one; the first gives sections 5 to 8
 };
 
@@ -152,7 +152,7 @@ struct OptionDifference {
 
 // ---- 2. significance, of two systems under one metric
 
-// A difference between the means of all runs of two systems: exact permutation test.
+// The exact permutation test of the difference between the mean scores of all runs of two systems.
 struct SeedTest {
   double difference = 0;  // b - a
   double p = 1;
@@ -168,7 +168,7 @@ struct PairTest {
   double p_bootstrap = 1;              // Koehn 2004
   double p_randomisation = 1;          // Riezler and Maxwell 2005
   double p_holm = 1;                   // the larger of the two, after Holm's correction over the pairs of this metric
-  std::optional<SeedTest> seeds = {};  // where both have two or more
+  std::optional<SeedTest> seeds = {};  // if both have several
   int decimals = 2;                    // of the difference, shown
 };
 
@@ -195,7 +195,7 @@ struct ContrastAccuracy {
   std::vector<std::optional<Estimate>> values = {};  // parallel to systems; Wilson's intervals
 };
 
-// McNemar's test of two systems, on the pairs that one of them alone gets right.
+// McNemar's test of two systems, on the pairs that only one of them gets right.
 struct ContrastTest {
   std::int64_t a = 0;  // numbers of systems
   std::int64_t b = 0;
@@ -223,8 +223,8 @@ struct NgramDifference {
 
 // ---- 6. why
 
-// The share of sentences, in percent, whose reference search missed, among those whose output ended before the maximum
-// length; missing if there are none.
+// The share of sentences, in percent, in which search missed the reference, among those whose output and reference
+// ended before the maximum length; missing if there are none.
 struct SearchErrors {
   std::int64_t compared = 0;
   std::optional<double> ranked;    // the reference ranks above the output: a search error
@@ -233,8 +233,8 @@ struct SearchErrors {
 
 // The log-probabilities that models assign to the systems' outputs and to the reference.
 struct CrossScores {
-  // log_prob[scorer][text]: mean per sentence, in nats; missing where a text cannot be scored. Nothing where the scorer
-  // has no model.
+  // log_prob[scorer][text]: mean per sentence, in nats; missing if a text cannot be scored. The row of a scorer without
+  // a model is empty.
   std::vector<std::vector<std::optional<double>>> log_prob;
   double length_penalty = 1;                     // alpha: search ranks by log p / length^alpha
   std::vector<SearchErrors> search_errors = {};  // parallel to systems
@@ -263,7 +263,7 @@ struct HeadStatistics {
   double entropy = 0;       // nats
   double coverage = 0;      // mean over source pieces of min(1, sum over target pieces of the weight)
   double distance = 0;      // mean |expected source position - target position * S / T|, in pieces
-  double monotonicity = 0;  // share of target steps whose likeliest source position is not before the last one's
+  double monotonicity = 0;  // share of target steps whose likeliest source position is not before the previous step's
   std::optional<double> alignment_error = {};  // AER in percent, with gold links
 };
 
@@ -272,7 +272,7 @@ struct HeadStatistics {
 // The norm of the gradient of a target word's log-probability with respect to source embeddings, by distance.
 struct GradientReach {
   std::string checkpoint;           // "step-100"
-  std::vector<double> by_distance;  // mean relative norm at distance 0, 1, ..., 1 at distance 0; NaN where none
+  std::vector<double> by_distance;  // mean norm, relative to that at distance 0; NaN if no pair is that far
 };
 
 struct StepTime {
@@ -293,14 +293,13 @@ struct Probe {
 
 // ---- 8. sentences
 
-// Attention of one sentence pair to its source, [layer][head] matrices of T x S weights as bytes (255 is 1), row by
-// row.
+// Attention of one sentence pair to its source.
 struct AttentionMaps {
   std::vector<std::string> source;  // pieces
   std::vector<std::string> target;
   std::int64_t layers = 0;
   std::int64_t heads = 0;
-  std::vector<std::uint8_t> weights;  // layers x heads x T x S
+  std::vector<std::uint8_t> weights;  // [layers, heads, T, S] as bytes: 255 is 1
 };
 
 struct SystemSentence {
@@ -319,7 +318,7 @@ struct Sentence {
 
 // What a report counts.
 struct Units {
-  std::string segment = "sentence";  // of the test set: intervals resample them, and tests of pairs exchange them
+  std::string segment = "sentence";  // of the test set; resampled for intervals, and exchanged in tests of pairs
   std::string token = "target token";
   std::string word = "target word";
   std::string text = "references";  // what the model is tested on
@@ -332,7 +331,7 @@ struct ComparedSystems : Making {
   std::vector<std::string> notes;       // sentences that a reader needs before the numbers
   std::vector<ComparedMetric> metrics;  // at least one
   std::vector<System> systems;
-  bool equal_vocabularies = true;  // else numbers by piece cannot be compared between systems
+  bool equal_vocabularies = true;  // if not, numbers by piece cannot be compared
 
   std::vector<OptionDifference> differences;
   std::vector<PairTest> tests;

@@ -1,4 +1,4 @@
-// The accuracy on minimal pairs, by the kind of the error and by distance.
+// Part of section 5: the accuracy on minimal pairs, by kind of error and by distance.
 #include <spdlog/fmt/fmt.h>
 
 #include "analysis/report/section_parts.hpp"

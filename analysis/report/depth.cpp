@@ -1,4 +1,4 @@
-// Gradients and hidden states by depth: the layers of RNNs and Transformers, and the time steps of an RNN, on one axis.
+// Section 6, gradients and hidden states by depth: layers, and the time steps of an RNN, on one axis.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace attend {
 namespace {
 
-// The first of several or the last; a single one is the last.
+// The first or the last; a single one is the last.
 template <class T>
 const T* end_of(const std::vector<T>& all, bool last) {
   if (all.empty() || (!last && all.size() == 1)) return nullptr;

@@ -1,5 +1,5 @@
-# cmake -DFILES=a.html;b.css -DOUTPUT=page_files.cpp -P embed.cmake: the bytes of each file as kAHtml, kBCss of page_files.hpp,
-# and the SHA-256 of each script, kCJsSha256.
+# cmake -DFILES=a.html;b.css -DOUTPUT=page_files.cpp -P embed.cmake: writes the bytes of each file as kAHtml, kBCss (see
+# page_files.hpp), and the SHA-256 of each script as kCJsSha256.
 set(code "#include \"analysis/report/page_files.hpp\"\n\nnamespace attend::page_files {\n")
 foreach(file ${FILES})
   get_filename_component(name ${file} NAME)

@@ -12,7 +12,7 @@
 
 namespace attend {
 
-// Kendall's τ-b of an explanation with a measure of importance, over the items where both vary.
+// Kendall's τ-b of an explanation with a measure of importance, over the items in which both vary.
 struct Agreement {
   Spread tau = {};
   double significant = 0;                    // share of the items with p < 0.05; NaN of none
@@ -21,18 +21,18 @@ struct Agreement {
 
 struct ExplanationAgreement {
   std::string name = {};
-  std::optional<Agreement> gradient = {};  // with gradient × input; none of that itself
+  std::optional<Agreement> gradient = {};  // with gradient × input; none for gradient × input itself
   Agreement leave_one_out = {};
 };
 
-// The texts whose largest weight is at least `from` and less than `to`, or equal to a `to` of 1.
+// The texts whose largest weight is at least `from` and less than `to`; 1 is in the last band.
 struct LargestWeightBand {
   double from = 0, to = 0;
   std::int64_t texts = 0;
   Spread permuted = {};
 };
 
-// Changes of the output, as total variation distance, with other weights of attention; by text.
+// Changes of the output, as total variation distance, with other attention weights; over texts.
 struct WeightPerturbation {
   std::int64_t texts = 0;
   Spread largest = {};   // weight of attention
@@ -50,12 +50,12 @@ struct Faithfulness : Making {
   std::string attention = {};  // "[CLS] in the last of 2 layers, 4 heads each"
   std::string data = {};
   std::string item = {};                            // what an output belongs to: "text", or "target position"
-  std::int64_t texts = 0, items = 0, left_out = 0;  // texts or pairs of them; items: outputs
+  std::int64_t texts = 0, items = 0, left_out = 0;  // texts or sentence pairs; items: outputs
   std::vector<ExplanationAgreement> explanations = {};
   std::optional<WeightPerturbation> weights = {};  // of texts
 };
 
-// The limit of the change with adversarial weights, and the permutations of each text.
+// The limit on the change with adversarial weights, and the permutations of each text.
 inline constexpr double kAdversarialChange = 0.01;
 inline constexpr int kPermutations = 100;
 

@@ -12,15 +12,15 @@
 
 namespace attend {
 
-// A head of self-attention, by its weights between the words of all sentences.
+// A head of self-attention, described by its weights between the words of all sentences.
 struct HeadHabits {
   std::int64_t layer = 0;
   std::int64_t head = 0;
   double entropy = 0;   // nats, of the weights of a piece
   double distance = 0;  // words, between a word and those that it attends to
-  double outside = 0;   // share of a word's weights that goes to special pieces and words that are left out
-  double previous = 0;  // shares of the words whose largest weight is at the word before, at themselves, and at the
-  double self = 0;      // word after
+  double outside = 0;   // share of a word's weights on special pieces and on words that are left out
+  double previous = 0;  // shares of the words whose largest weight is at the previous word, at themselves, and at the
+  double self = 0;      // next word
   double next = 0;
   std::optional<double> gate = {};    // of a run with gates
   std::optional<double> rarest = {};  // share of the words whose largest weight is at the least frequent word
@@ -30,7 +30,7 @@ struct HeadHabits {
 // The head that finds a relation best in the first half of the sentences, measured on the second half.
 struct HeadRelation {
   std::string relation;         // "nsubj"
-  bool to_head = true;          // from the dependent to the word it depends on; false: the other way
+  bool to_head = true;          // from the dependent to its head; false: the other way
   std::int64_t chosen_on = 0;   // instances in the first half
   std::int64_t instances = 0;   // in the second half
   std::vector<double> by_head;  // accuracy in the first half, parallel to the heads
@@ -39,7 +39,7 @@ struct HeadRelation {
   double offset_chosen_on = 0;  // its accuracy in the first half
   double baseline = 0;          // its accuracy in the second half
   Estimate accuracy;            // of the chosen head in the second half
-  double p = 1;                 // one-sided, of equal accuracies of the two
+  double p = 1;                 // one-sided, of equal accuracies of head and offset
   double p_holm = 1;
 
   std::string direction() const { return to_head ? "dependent to head" : "head to dependent"; }
@@ -52,12 +52,12 @@ struct TestedChange {
   double p_holm = 1;
 };
 
-// The change of the loss without a head, in nats by piece.
+// The change of the loss without a head, in nats per piece.
 struct HeadSilence : TestedChange {
   std::string place;  // "encoder", "decoder" or "cross"
   std::int64_t layer = 0;
   std::int64_t head = 0;
-  double importance = 0;  // nats by piece: the mean of the absolute gradient of a sentence's loss by the head's gate
+  double importance = 0;                  // Σ over sentences |∂ loss / ∂ gate of the head|, by piece
   std::optional<double> gate = {};        // of a run with gates
   std::optional<TestedChange> bleu = {};  // of greedy translations
 };
@@ -66,15 +66,15 @@ struct HeadSilence : TestedChange {
 struct PruningStep {
   std::int64_t removed = 0;
   double share = 0;      // of all heads
-  double loss = 0;       // in nats by piece
+  double loss = 0;       // in nats per piece
   Estimate change = {};  // of the loss
 };
 
 struct Silencing {
-  std::string of;  // what the loss is of: "the pieces of corpus.conllu"
+  std::string of;  // whose loss it is: "the pieces of corpus.conllu"
   std::int64_t sentences = 0;
   std::int64_t pieces = 0;
-  double loss = 0;  // of the whole model, in nats by piece
+  double loss = 0;  // of the whole model, in nats per piece
   std::vector<HeadSilence> heads = {};
   std::vector<PruningStep> pruning = {};  // by share; empty if each layer has one head
   std::optional<double> bleu = {};        // of the whole model's greedy translations
@@ -84,9 +84,9 @@ struct Silencing {
 // A translation model with other weights in place of its attention to the source.
 struct ReplacedAttention {
   std::string weights;  // "uniform"
-  double loss = 0;      // in nats by piece
+  double loss = 0;      // in nats per piece
   TestedChange loss_change;
-  std::optional<double> bleu = {};  // of greedy translations; none for weights that depend on a given one
+  std::optional<double> bleu = {};  // of greedy translations; none for weights that need a given one
   std::optional<TestedChange> bleu_change = {};
 };
 
@@ -115,19 +115,19 @@ struct HeadReport : Making {
   std::vector<HeadRelation> relations;  // by name
   std::int64_t rare_relations = 0;      // left out: too few instances in a half
   std::optional<Silencing> silencing;
-  std::optional<Replacement> replacement = {};  // of recurrent attention, in place of all that is said of heads
-  std::vector<std::string> pruned = {};         // the heads that were left out of another run: "encoder.0.3"
+  std::optional<Replacement> replacement = {};  // of recurrent attention; then nothing is reported of heads
+  std::vector<std::string> pruned = {};         // the heads that the pruned run lacks: "encoder.0.3"
 };
 
 // A head is positional if the largest weight of this share of the words is at one offset (Voita et al. 2019, arXiv
-// 1905.09418, section 5.1), and attends to rare words if that of this share is at the least frequent word.
+// 1905.09418, section 5.1); it attends to rare words if that of this share is at the least frequent word.
 inline constexpr double kPositionalShare = 0.9;
 inline constexpr double kRarestShare = 0.5;
 // Relations with fewer instances in either half are left out.
 inline constexpr std::int64_t kFewestInstances = 20;
 
-// The run and the data, then sections 1 to 3: roles, relations, silencing. Of recurrent attention, only what it loses
-// with other weights.
+// The run and the data, then sections 1 to 3: roles, relations, silencing. For recurrent attention, only the effect of
+// other weights.
 SectionReport section_report(const HeadReport& report);
 
 }  // namespace attend

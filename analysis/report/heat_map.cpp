@@ -27,7 +27,7 @@ struct Colour {
   int red = 0, green = 0, blue = 0;
 };
 
-// White over a light to a dark blue.
+// From white through light to dark blue.
 Colour colour_of(double darkness) {
   constexpr Colour kStops[3] = {{255, 255, 255}, {118, 169, 222}, {16, 44, 104}};
   const double place = darkness * 2;
@@ -40,7 +40,7 @@ Colour colour_of(double darkness) {
   return {mix(&Colour::red), mix(&Colour::green), mix(&Colour::blue)};
 }
 
-// The nearest of the 6 x 6 x 6 colours of a terminal of 256.
+// The nearest of the 6 x 6 x 6 colours of a 256-colour terminal.
 int index_of(const Colour& colour) {
   const auto step = [](int part) { return part < 48 ? 0 : part < 115 ? 1 : (part - 35) / 40; };
   return 16 + 36 * step(colour.red) + 6 * step(colour.green) + step(colour.blue);

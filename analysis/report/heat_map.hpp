@@ -1,4 +1,4 @@
-// A matrix with named rows and columns as a picture: in shades on a terminal, or as SVG.
+// A matrix with named rows and columns as a picture: shades on a terminal, or SVG.
 //
 //   HeatMap map{.title = "attention to the source, layer 0", .row_axis = "target", .column_axis = "source",
 //               .rows = {"ein", "Hund"}, .columns = {"a", "dog"}, .values = {0.9, 0.1, 0.2, 0.8}};
@@ -34,7 +34,7 @@ struct HeatMap {
   float high = 1;
 };
 
-// The map of one head, or, without one, of the mean of a layer's heads.
+// The map of one head, or, without `head`, of the mean of the layer's heads.
 HeatMap heat_map(const AttentionMaps& maps, std::int64_t layer, std::optional<std::int64_t> head);
 
 struct TextStyle {
@@ -42,8 +42,8 @@ struct TextStyle {
   output::Colours colours = output::Colours::none;
 };
 
-// Lines of text, none wider than the terminal: rows down, columns across with their names downwards. Names are
-// abbreviated, and columns that do not fit are left out; a last line says so.
+// Lines of text, none wider than the terminal. Names of columns read downwards. Names are abbreviated, and columns that
+// do not fit are left out, as a last line reports.
 std::string to_text(const HeatMap& map, const TextStyle& style);
 
 // Pictures below each other in one SVG document.
@@ -54,7 +54,7 @@ class SvgPage {
   void add(const HeatMap& map);
   // Every layer and head of a sentence as small maps without names: layers down, heads across.
   void add_all(const AttentionMaps& maps, const std::string& title);
-  // A curve through values[0], values[1], … (at least two), between -1 and 1, some of which are also printed.
+  // A curve through values[0], values[1], … (at least two, from -1 to 1), of which some are also printed.
   void add_curve(const std::string& title, const std::string& axis, const std::vector<double>& values);
   std::string document() const;
 

@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
     return members;                                                \
   }
 
-// A class, since its functions can call each other in any order.
+// A class, so that its functions can call each other in any order.
 struct Members {
   std::vector<ComparedMetric> metrics = {};
 
@@ -56,7 +56,7 @@ struct Members {
     return members;
   }
 
-  // An object with a member for each metric, by its key, of values parallel to the metrics.
+  // An object of values parallel to the metrics, by the metrics' keys.
   template <class T>
   Json by_metric(const std::vector<T>& values) const {
     Json members = Json::object();

@@ -1,4 +1,4 @@
-// The systems compared, their differences, quality, cost and curves.
+// The systems compared, and sections 1 to 4: differences, quality, cost and curves.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>

@@ -122,7 +122,7 @@ std::string html_of(const Section& section) {
 
 using Values = std::vector<std::pair<std::string_view, std::string_view>>;
 
-// The template with each {{name}} replaced once: what is inserted is not looked at again.
+// The template with each {{name}} replaced; inserted text is not searched.
 std::string filled(std::string_view page, const Values& values) {
   std::string out;
   while (true) {
@@ -157,8 +157,8 @@ std::string whole(const std::string& title, const std::string& navigation, const
                                           {"script-hash", base64(bytes_of_hex(page_files::kReportJsSha256))}});
 }
 
-// The sentences with their attention; `first` is for readers without a script. `left_out` says how many of them have no
-// attention besides those that the page has no room for, and `remedy` what shows it.
+// The sentences with their attention; `first` is for readers without a script. `left_out` counts sentences whose
+// attention was not kept, apart from those that the page has no room for; `remedy` is the command that shows it.
 std::string sentence_section(const std::string& title, const Table& first, const PackedSentences& pack,
                              std::size_t sentences, std::size_t left_out, const std::string& remedy) {
   constexpr std::string_view kHowToRead =

@@ -1,8 +1,7 @@
-// Pages for people: one HTML file each, which opens from a disk and loads nothing. Tables and charts need no script;
-// only the sentences do.
+// HTML pages: one file each, which opens from disk and loads nothing. Only the sentences need a script.
 //
-// Text from users (sentences, names, options) is escaped in HTML and base64 in data. The page runs no script but its
-// own, whose hash it names (Content-Security-Policy).
+// Text from users (sentences, names, options) is escaped in HTML and base64 in data. The page runs only its own script,
+// whose hash it names (Content-Security-Policy).
 #pragma once
 
 #include <optional>

@@ -12,7 +12,7 @@ namespace {
 std::string in_percent(const Spread& share) { return with_deviation(share, 100, 1); }
 std::string correlation(const Spread& value) { return with_deviation(value, 1, 3); }
 
-// A line over layers; one of a constant has the same value at each.
+// A line of `value` over layers.
 template <class Layers, class Value>
 Series over_layers(const std::string& name, std::size_t colour, const Layers& layers, const Value& value) {
   Series series{name, colour, colour};
@@ -79,7 +79,7 @@ Section labels_section(const Probing& it) {
   return section;
 }
 
-// One measure of the structural probes beside random weights and, where there is one, a baseline.
+// One measure of the structural probes, with trained and with random weights.
 LineChart structure_chart(const Probing& it, const std::string& title, const std::string& axis,
                           Spread StructuralProbeLayer::*measure, double factor) {
   const auto value = [&](const StructuralProbeLayer& layer) { return factor * (layer.*measure).mean; };

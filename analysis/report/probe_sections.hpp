@@ -42,7 +42,7 @@ struct Probing : Making {
   std::int64_t sentences = 0, left_out = 0, words = 0;
   std::int64_t fitted = 0, held_out = 0, tested = 0;  // sentences
   std::int64_t seeds = 0;
-  std::vector<std::string> not_measured = {};  // sentences that say of which tasks and why
+  std::vector<std::string> not_measured = {};  // sentences: which tasks, and why
   std::vector<LinearProbeTask> tasks = {};
   double left_neighbour_attachment = 0;
   std::vector<StructuralProbeLayer> structure = {}, random_structure = {};  // by layer

@@ -1,4 +1,4 @@
-// Breakdowns, possible causes, and probes.
+// Sections 5 to 7: breakdowns, possible causes, and probes.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>

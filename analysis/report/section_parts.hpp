@@ -1,4 +1,4 @@
-// Parts that the makers of sections share: numbers with intervals, columns by system.
+// Parts shared by the makers of sections: numbers with intervals, columns by system.
 #pragma once
 
 #include <cstdint>
@@ -35,17 +35,17 @@ class SectionMaker {
   const std::vector<System>& systems() const { return it_.systems; }
   const std::string& name(std::size_t s) const { return it_.systems[s].name; }
   const std::string& metric() const { return it_.metrics[0].name; }  // the main one
-  // Marks the best value of column `column`, by values parallel to the rows; none if all are equal. Values that are not
-  // finite are not measured.
+  // Marks the best of `values`, which are parallel to the rows, in column `column`; none if all are equal. Values that
+  // are not finite are ignored.
   static void mark_best(Table& table, std::size_t column, const std::vector<double>& values, bool higher_is_better);
   // These columns, then one for each system.
   std::vector<Column> by_system(std::vector<Column> first, bool is_number = true) const;
 
-  // Says of which systems nothing can be measured, where there are any.
+  // Names the systems without a model, if there are any, and the `consequence`.
   void add_only_texts(Section& section, const std::string& consequence) const;
   std::size_t num_models() const;
 
-  // A row with a number of the cost of each system's first run; without decimals it is rounded to a few digits.
+  // A row with one number of the cost of each system's first run; without `decimals`, it is compact().
   template <class T>
   void add_cost(Table& table, const std::string& what, std::optional<T> Cost::*cost,
                 std::optional<int> decimals = {}) const {
@@ -67,8 +67,8 @@ class SectionMaker {
   const ComparedSystems& it_;
 };
 
-// The facts, with what is said of the test set, and sections 1 to 4, of which the third is given. `later` names the
-// sections of the first run: "5 to 8".
+// The facts, with a sentence about the test set, and sections 1 to 4, of which the third is `cost`. `later` names the
+// sections that describe first runs: "5 to 8".
 std::vector<Section> measured_sections(const ComparedSystems& compared, const std::string& test_set,
                                        const std::string& later, Section cost);
 std::vector<Section> translation_sections(const Comparison& comparison);  // the facts, and sections 1 to 4

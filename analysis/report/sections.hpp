@@ -1,4 +1,4 @@
-// The sections of a report as text, tables and charts, made from a comparison: the page and the Markdown show the same.
+// The sections of a report as text, tables and charts, the same for the page and the Markdown.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct TableCell {
   std::string text;
   std::optional<std::int64_t> sentence = {};  // links to the sentence of this number, from 1
   std::optional<double> heat = {};            // shades the cell, on one scale for all cells of its table
-  bool is_best = false;                       // is marked
+  bool is_best = false;                       // marks the cell
 
   TableCell(std::string its_text) : text(std::move(its_text)) {}  // NOLINT: text is a cell
   TableCell(const char* its_text) : text(its_text) {}             // NOLINT
@@ -46,7 +46,7 @@ struct Items {
   std::vector<std::string> texts;
 };
 
-// Charts and their numbers, which the page folds away unless they are few or there is no chart.
+// Charts and their numbers, which the page collapses unless they are few or there is no chart.
 struct Figure {
   std::string title;
   std::string how_to_read;
@@ -60,10 +60,10 @@ struct Section {
   std::string id;     // "quality"
   std::string title;  // "2. Quality"
   std::string how_to_read;
-  std::vector<Block> blocks = {};  // at least one: a section without data says why
+  std::vector<Block> blocks = {};  // at least one: a section without data gives the reason
 
   void add(Block block);
-  // What has numbers, or a paragraph that says why it has none.
+  // The block if it has rows, else the paragraph `why_none`.
   void add(Table table, const std::string& why_none);
   void add(Figure figure, const std::string& why_none);
 };
@@ -79,11 +79,11 @@ std::string comparison_title(const ComparedSystems& compared);
 
 // The comparison's facts, then sections 1 to 7. Section 8, the sentences, is each writer's own.
 std::vector<Section> sections_of(const Comparison& comparison);
-// The comparison's facts, then sections 1 to 6: there are no others.
+// The comparison's facts, then sections 1 to 6, which are all.
 std::vector<Section> sections_of(const LanguageComparison& comparison);
 
-// The head at which section 8 opens: that of the lowest alignment error rate or, without gold links, the mean of the
-// last layer's heads. Null without attention.
+// The head at which section 8 opens: the one with the lowest alignment error rate or, without gold links, the mean of
+// the last layer's heads. Null without attention.
 const HeadStatistics* opening_head(const std::vector<HeadStatistics>& heads);
 
 // The first sentences as a table: source, reference, outputs.

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Three decimals are enough to read and to sort by.
+// Three decimals are enough to read and to sort.
 ordered_json rounded(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? ordered_json(std::round(*value * 1000) / 1000) : ordered_json(nullptr);
 }

@@ -10,9 +10,9 @@
 //                   "maps": [{"system": 0, "view": 0, "layers": 1, "heads": 1, "source": 0, "target": 1}, …],
 //                   "at": [0, 812]}, …]}
 //
-// "layer" and "head" (-1: the mean) are those at which a system opens. "source" and "target" of a map are numbers of
-// "pieces"; "at" is offset and length of the sentence's own zlib stream, the weights of its maps one after the other,
-// in the bytes of all sentences. A sentence without attention has neither.
+// A system opens at "layer" and "head" (-1: the mean). "source" and "target" of a map are indices of "pieces"; "at" is
+// the offset and length, in the bytes of all sentences, of the sentence's own zlib stream: the weights of its maps, one
+// after the other. A sentence without attention lacks "pieces", "maps" and "at".
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,7 @@
 
 namespace attend {
 
-// The bytes of base64 that a page may spend on attention: with texts and all else, a page of 1,000 sentences is below
-// 3 MB.
+// The bytes of base64 that a page may spend on attention, so that a page of 1,000 sentences stays below 3 MB.
 inline constexpr std::size_t kAttentionBudget = 2'300'000;
 
 struct ShownSystem {
@@ -54,7 +53,7 @@ struct ShownSentence {
   std::vector<ShownMaps> maps = {};
 };
 
-// The bytes that the attention of a sentence takes in a page, before base64; true if so many are within the budget.
+// The bytes that the attention of a sentence takes in a page, before base64; true if `bytes` are within the budget.
 std::size_t attention_bytes(const Sentence& sentence);
 bool fits_page(std::size_t bytes, std::size_t budget = kAttentionBudget);
 

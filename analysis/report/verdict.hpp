@@ -1,4 +1,4 @@
-// The result of a test of two systems, in words.
+// The result of a test between two systems, in words.
 #pragma once
 
 #include <string>
