@@ -1,4 +1,4 @@
-"""What the fixtures of BERT share: its tensors under attend's names, and a ragged batch of pairs."""
+"""Shared by the fixtures of BERT: its tensors under attend's names, and a ragged batch of pairs."""
 import torch
 
 VOCABULARY, LENGTHS, FIRST_PARTS = 29, [9, 4, 13, 6], [5, 2, 7, 3]  # tokens a sequence, and of its first part

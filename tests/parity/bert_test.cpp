@@ -39,7 +39,7 @@ BertForPretraining model_of(const Fixture& fixture, FeedForwardKind activation) 
   return model;
 }
 
-// Gradients of the mean losses land in the parameters; gives their sum.
+// Leaves the gradients of the mean losses in the parameters, and returns their sum.
 double backward(BertForPretraining& model, const PretrainingBatch& batch) {
   for (const auto& parameter : model->parameters()) parameter.mutable_grad().reset();
   Pass pass = Pass::train(1);
@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Activations, BertParity,
                                          Variant{"bert_gelu_tanh", FeedForwardKind::gelu_tanh}),
                          [](const auto& instance) { return instance.param.name; });
 
-// Rounding differs and grows over 300 updates, in which the loss falls from 3.9 to 2.3: within half a percent.
+// Over 300 updates, in which the loss falls from 3.9 to 2.3, differences in rounding grow to at most half a per cent.
 TEST(BertLearns, AsInPyTorch) {
   const Fixture fixture("bert_learns");
   BertForPretraining model = model_of(fixture, FeedForwardKind::gelu);

@@ -1,7 +1,7 @@
-"""Compares a run with what transformers makes of its export: ids of every piece, hidden states of [CLS], and the probabilities for
-[MASK] or of labels, on lines of text, of two texts with a tab between where the task reads pairs.
+"""Compares a run with its export in transformers: ids of every piece, hidden states of [CLS], and probabilities for [MASK] or of
+labels, on lines of text, or of two texts with a tab between them if the task reads pairs.
 
-Usage: check_hf.py ATTEND RUN TEXT      RUN: of attend pretrain, or of finetune with one label a text
+Usage: check_hf.py ATTEND RUN TEXT      RUN: of attend pretrain, or of finetune with one label per text
 """
 import json
 import pathlib

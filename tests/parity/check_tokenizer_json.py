@@ -1,4 +1,4 @@
-"""Compares what `tokenizers` makes of our tokenizer.json files with what our Tokenizer made of the same texts.
+"""Compares the ids and decoded texts of `tokenizers`, from attend's tokenizer.json files, with those of attend's Tokenizer.
 
 Usage: ATTEND_TOKENIZER_JSON=DIR attend_tests_plain --gtest_filter=TokenizerJson.* ; check_tokenizer_json.py DIR
 """

@@ -1,4 +1,4 @@
-"""What the fixtures of whole models share: ragged batches, and the losses of updates."""
+"""Shared by the fixtures of whole models: ragged batches, and the losses of updates."""
 import torch
 
 

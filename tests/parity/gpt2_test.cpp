@@ -1,5 +1,5 @@
-// Hugging Face's GPT-2, as transformers saves it (make_fixtures_gpt2.py): the same logits, gradients, updates and
-// continuations, and the same tensors when it is written again.
+// Hugging Face's GPT-2, as transformers saves it (make_fixtures_gpt2.py): equal logits, gradients, losses of updates
+// and continuation, and equal tensors when it is written again.
 #include "models/language/gpt2.hpp"
 
 #include <ATen/ATen.h>
@@ -53,7 +53,7 @@ class Gpt2Parity : public testing::Test {
     return ops::logits(hidden_MH, gpt2_.model->output_table(), gpt2_.model->output_bias());
   }
 
-  // Gradients of the mean loss land in the parameters; gives the loss.
+  // Leaves the gradients of the mean loss in the parameters, and returns it.
   double backward() const {
     for (const auto& parameter : gpt2_.model->parameters()) parameter.mutable_grad().reset();
     const torch::Tensor loss = at::cross_entropy_loss(logits(Pass::train(1)), fixture_.tensor("labels"));
@@ -141,8 +141,8 @@ TEST_F(Gpt2Parity, ThereAndBack) {
   }
 }
 
-// Files without the prefix, with masks and with the tied table, as older versions and GPT2Model write them; with a
-// layer too many, without a tensor, or with one that is not transposed.
+// Files without the prefix, with masks and with the tied table, as older versions and GPT2Model write them; and one
+// with a superfluous layer, a missing tensor, and one that is not transposed.
 TEST_F(Gpt2Parity, OtherFilesAreReadOrReported) {
   const TemporaryDirectory copy;
   std::filesystem::copy(folder_ / "model" / "config.json", copy / "config.json");

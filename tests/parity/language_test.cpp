@@ -1,4 +1,4 @@
-// Recurrent language models beside PyTorch, over two segments of each text: hidden states, what is carried from the
+// Recurrent language models beside PyTorch, over two segments of each text: hidden states, the state carried from the
 // first to the second, every gradient of both, and ten updates.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class LanguageParity : public testing::TestWithParam<LanguageCell> {
 
   Sequences segment(const std::string& name) const { return fixture_.sequences(name + ".ids", name + ".lengths"); }
 
-  // Gradients land in the parameters; gives the loss.
+  // Leaves gradients in the parameters, and returns the loss.
   double backward() {
     Pass pass = Pass::train(1);
     for (const at::Tensor& parameter : model_->parameters()) parameter.mutable_grad().reset();

@@ -1,5 +1,5 @@
-"""Writes fixtures/alignments.json: word alignments made here, in every direction and base, and what NLTK 3.9.1 and the equations of
-Och and Ney 2003, computed over Python sets, say of them.
+"""Writes fixtures/alignments.json: word alignments made here, in every direction and base, and their scores by NLTK 3.9.1 and by the
+equations of Och and Ney 2003 over Python sets.
 
 Usage: make_fixtures_alignments.py [OUTPUT] [--files LINKS GOLD]
 With --files the scores of two files (source-target, from 0) are printed instead, to compare at length.

@@ -1,6 +1,6 @@
 """Writes fixtures/hf/: BERT and, with the norm before its sub-layers, RoBERTa-PreLayerNorm as transformers saves them, with the
-heads of pretraining and with one that tells three labels, a WordPiece vocabulary made here, and in recorded.json what transformers
-says of some texts.
+heads of pretraining and with one that tells three labels, a WordPiece vocabulary made here, and in recorded.json the outputs of
+transformers for some texts.
 Run: python tests/parity/make_fixtures_hf.py"""
 import json
 import pathlib

@@ -1,5 +1,5 @@
-"""Writes fixtures/labels.json: labels, numbers, tags and answers made here, and what scikit-learn, SciPy, seqeval and the two
-official scripts of SQuAD say of them.
+"""Writes fixtures/labels.json: labels, numbers, tags and answers made here, and their scores by scikit-learn, SciPy, seqeval and
+the two official scripts of SQuAD.
 
 Usage: make_fixtures_labels.py SQUAD_1 SQUAD_2     the scripts: compute_score.py of metrics/squad and of metrics/squad_v2
 in github.com/huggingface/evaluate

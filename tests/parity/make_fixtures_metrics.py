@@ -1,4 +1,4 @@
-"""Writes fixtures/metrics.json: corpora made here, and what sacreBLEU 2.6.0 says of them.
+"""Writes fixtures/metrics.json: corpora made here, and their scores by sacreBLEU 2.6.0.
 
 Usage: make_fixtures_metrics.py [OUTPUT] [--lines HYPOTHESES REFERENCES...]
 With --lines the one corpus is read from line-aligned files instead, to compare at length; nothing of that is committed.

@@ -1,4 +1,4 @@
-"""Writes fixtures/neighbours.json: word vectors, analogies and rated pairs made here, and what gensim 4.4.0 says of them. 3CosMul is
+"""Writes fixtures/neighbours.json: word vectors, analogies and rated pairs made here, and gensim 4.4.0's results for them. 3CosMul is
 written out in NumPy: gensim adds 1e-6 to the denominator, Levy and Goldberg 2014 (equation 4) 0.001.
 
 Usage: make_fixtures_neighbours.py     (pip install gensim==4.4.0)

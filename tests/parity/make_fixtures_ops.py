@@ -1,4 +1,4 @@
-"""Writes fixtures/ops.safetensors: what PyTorch says of single ops at small odd sizes: inputs, outputs, and the gradients
+"""Writes fixtures/ops.safetensors: single ops of PyTorch at small odd sizes: inputs, outputs, and the gradients
 of the inputs for given gradients of the outputs. Names are op.in.I, op.out, op.seed (the output's gradient) and op.grad.I.
 Run: python tests/parity/make_fixtures_ops.py"""
 import pathlib

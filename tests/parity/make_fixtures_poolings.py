@@ -1,4 +1,4 @@
-"""Writes fixtures/poolings.safetensors: every pooling of hidden states in PyTorch at small odd sizes, two texts a sequence, one
+"""Writes fixtures/poolings.safetensors: every pooling of hidden states in PyTorch at small odd sizes, two texts per sequence, one
 of them empty in one sequence: weights, outputs and the gradient of everything; and fixtures/text_model_lstm_{last,alignment}
 .safetensors: a bidirectional torch.nn.LSTM below a head of labels with such a pooling: logits, every gradient, and the losses of
 ten AdamW steps.

@@ -1,5 +1,5 @@
 """Writes fixtures/hf/sentence/: a small random BERT as sentence-transformers saves it, with the mean of all tokens scaled to length 1
-and texts cut to 12 tokens, and in sentence.json the vectors that sentence-transformers makes of some texts: those, and with [CLS].
+and texts cut to 12 tokens, and in sentence.json the vectors of sentence-transformers for some texts: those means, and those of [CLS].
 Run: python tests/parity/make_fixtures_sentence.py   (pip install sentence-transformers)"""
 import json
 import pathlib

@@ -1,5 +1,5 @@
 """Writes fixtures/significance.json: two systems' translations, the samples that sacreBLEU 2.6.0 draws of them (seed 12345), its intervals
-and p-values ("sacrebleu"), and from the same samples those that attend computes ("expected"; docs/compare.md says how they differ).
+and p-values ("sacrebleu"), and from the same samples those that attend computes ("expected"; docs/compare.md describes how they differ).
 
 Usage: make_fixtures_significance.py [OUTPUT]
 """

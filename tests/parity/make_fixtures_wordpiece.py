@@ -1,5 +1,5 @@
-"""Writes fixtures/wordpiece.json: a vocabulary and texts made here, and what Hugging Face's `tokenizers` makes of them with the
-parts that transformers' BertTokenizer is built of; and what it does with every code point.
+"""Writes fixtures/wordpiece.json: a vocabulary and texts made here, and their tokens by Hugging Face's `tokenizers` with the parts
+of transformers' BertTokenizer; and its treatment of every code point.
 
 Usage: make_fixtures_wordpiece.py [OUTPUT [COUNT]]     COUNT generated texts, to compare at length
 """

@@ -1,5 +1,5 @@
-// Hugging Face's MarianMT, as transformers saves it: the same ids, hidden states, logits and translations, and the same
-// files when it is written again.
+// Hugging Face's MarianMT, as transformers saves it: equal ids, hidden states, logits and translations, and equal
+// tokenizers and tensors when it is written again.
 #include "models/translation/marian.hpp"
 
 #include <ATen/ATen.h>
@@ -42,7 +42,7 @@ MarianModel imported(const fs::path& directory) {
   return {.config = config, .tokenizers = tokenizers, .model = model, .report = report};
 }
 
-// Columns in the order of MarianMT: those of sines, then those of cosines.
+// Columns in MarianMT's order: those of sines, then those of cosines.
 torch::Tensor in_their_order(const torch::Tensor& hidden_MH) {
   using at::indexing::None;
   using at::indexing::Slice;
@@ -72,7 +72,7 @@ class MarianParity : public testing::TestWithParam<std::string> {
   const Tokenizer& src() const { return marian_.tokenizers.pair.src; }
   const Tokenizer& tgt() const { return marian_.tokenizers.pair.tgt; }
 
-  // An id after the vocabulary is one that they do not know.
+  // transformers does not know ids after its vocabulary.
   static std::int32_t their_id(std::int32_t id, std::int64_t vocabulary, const Tokenizer& tokenizer) {
     return id < vocabulary ? id : tokenizer.special().unk;
   }

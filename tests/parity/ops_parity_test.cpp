@@ -27,7 +27,7 @@ class OpsParity : public testing::TestWithParam<bool> {
     if (GetParam()) plain_ = std::make_unique<PlainOps>();
   }
 
-  // Sums of some twenty products in another order, and erf to 1.5e-7: 1e-5 of numbers around 1 is generous.
+  // Sums of some twenty products in another order, and erf to 1.5e-7: generous for numbers around 1.
   static void expect_close(const Tensor& ours, const Tensor& theirs, const std::string& what) {
     ASSERT_EQ(ours.sizes(), theirs.sizes()) << what;
     EXPECT_TRUE(at::allclose(ours, theirs, 1e-5, 1e-5)) << what << " differs by " << (ours - theirs).abs().max();

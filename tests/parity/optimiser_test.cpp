@@ -1,4 +1,4 @@
-// Each optimiser beside that of torch.optim, with clip_grad_norm_ (make_fixtures_optimiser.py).
+// Each optimiser beside torch.optim with clip_grad_norm_ (make_fixtures_optimiser.py), and its defaults.
 #include "train/optimiser.hpp"
 
 #include <gtest/gtest.h>

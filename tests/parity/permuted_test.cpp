@@ -47,7 +47,7 @@ class PermutedParity : public testing::TestWithParam<PositionKind> {
     batch_.input.segments_M = at::zeros_like(batch_.input.tokens.ids_M);
   }
 
-  // Gradients of the mean loss land in the parameters; those of the head that is not read are zeros.
+  // Leaves the gradients of the mean loss in the parameters (zeros for the unused head), and returns it.
   double backward() {
     for (const auto& parameter : model_->parameters()) parameter.mutable_grad() = at::zeros_like(parameter);
     Pass pass = Pass::train(1);

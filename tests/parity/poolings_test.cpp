@@ -1,5 +1,5 @@
-// Every pooling beside PyTorch (make_fixtures_poolings.py): outputs and all gradients, of two texts a sequence, one of
-// them empty.
+// Every pooling beside PyTorch (make_fixtures_poolings.py): outputs and all gradients, for two texts per sequence, one
+// of them empty.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 

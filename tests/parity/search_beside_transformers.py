@@ -1,6 +1,6 @@
 """Compares attend's search with `generate` of transformers on the same weights and prints for each option how many lines have the same
 translation, and the largest difference of the scores of those: python tests/parity/search_beside_transformers.py ATTEND RUN SOURCE
-[LINES]. RUN is a translation run that attend can export as MarianMT. Differences are ties that roundings decide: the scores say so.
+[LINES]. RUN is a translation run that attend can export as MarianMT. Differences are ties that rounding decides, with nearly equal scores.
 (pip install transformers sentencepiece torch)"""
 import json
 import pathlib

@@ -1,4 +1,4 @@
-// Each family beside its formulation in PyTorch: hidden states, every gradient, and ten updates.
+// Each family beside its formulation in PyTorch: hidden states, recurrent attention, every gradient, and ten updates.
 #include "models/translation/seq2seq.hpp"
 
 #include <ATen/ATen.h>
@@ -27,7 +27,7 @@ class Seq2SeqParity : public testing::TestWithParam<Family> {
               .examples = {}};
   }
 
-  // Gradients land in the parameters; gives the loss.
+  // Leaves gradients in the parameters, and returns the loss.
   double backward() {
     Pass pass = Pass::train(1);
     for (const auto& parameter : model_->parameters()) parameter.mutable_grad().reset();

@@ -1,5 +1,5 @@
-// Text models beside PyTorch: BERT with the head of each task as Hugging Face has it, and an LSTM under the poolings of
-// make_fixtures_poolings.py. Logits, every gradient, and ten updates.
+// Text models beside PyTorch: Hugging Face's BERT with the head of each task, and an LSTM with poolings
+// (make_fixtures_poolings.py). Logits, every gradient, and ten updates.
 #include "models/text/text_model.hpp"
 
 #include <ATen/ATen.h>
@@ -34,7 +34,7 @@ struct Case {
   std::string name;
   TextModelOptions options;
   TaskKind kind;
-  torch::Tensor LabelledBatch::*labels = nullptr;  // where those of the fixture go; nothing: begin and end
+  torch::Tensor LabelledBatch::*labels = nullptr;  // receives the fixture's labels; null: begin_B and end_B do
 };
 
 class TextModelParity : public testing::TestWithParam<Case> {

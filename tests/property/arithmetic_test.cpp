@@ -1,6 +1,6 @@
-// The arithmetic that an observer is told leads from one number to the next, in every family, head and query: weights
-// are the softmax of energies, biases and scope, and the context is what they make of the values. Asking for it changes
-// no hidden state.
+// The arithmetic that an observer receives is consistent in every family, head and query: weights are the softmax of
+// energies, biases and scope, and the context is the sum of values with these weights. Recording it changes no hidden
+// state.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The attention weights that models show are those that they compute with: distributions over the tokens that may be
-// seen; and a Transformer computed anew in fp64, with the weights that it showed in place of its queries and keys, has
-// the same hidden states.
+// seen; and a Transformer recomputed in fp64, with the shown weights in place of its queries and keys, has the same
+// hidden states.
 #include "eval/attention.hpp"
 
 #include <ATen/ATen.h>

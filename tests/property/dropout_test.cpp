@@ -1,5 +1,5 @@
-// Masks of dropout are independent: between the keys that a training meets one after another (places of a pass, batches
-// of an update, updates, seeds), and between rows and columns of one mask.
+// Dropout masks are independent: for successive keys of a training (places of a pass, batches of an update, updates,
+// seeds), and between the rows and columns of one mask.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 

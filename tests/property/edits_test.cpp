@@ -1,6 +1,7 @@
-// Edits of attention weights: what a threshold cuts of a distribution; that every family edits alike in `forward` and
-// `step`, and computes with the weights that it shows; that replaced weights are those that are meant, of every
-// sentence of a batch; and that a silenced head is one whose output is not read, in search, too.
+// Edits of attention weights: a threshold cuts the right part of a distribution; every family edits equally in
+// `forward` and `step`, and computes with the weights that it shows; replaced weights are as specified in every
+// sentence of a batch; and silencing a head equals not reading its output, also in search. Also: hidden states that
+// observers receive.
 #include <gtest/gtest.h>
 
 #include <algorithm>

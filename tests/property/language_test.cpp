@@ -1,5 +1,5 @@
-// What holds of every language model that its options allow: a step is forward, no token is read before its turn, a
-// batch is its texts, and what a model carries over continues a text.
+// Properties of every language model that the options allow: steps equal forward, no token is read before its turn, a
+// batch equals its texts, and a text continues from the state that a segment leaves.
 #include "models/language/language_model.hpp"
 
 #include <ATen/ATen.h>

@@ -1,4 +1,4 @@
-// Gates of heads: their distribution by closed forms, what a model makes of them, and the penalty beside its loss.
+// Gates of heads: their distribution by closed forms, their effect in a model, and the penalty beside its loss.
 #include "models/attention/learnt_gates.hpp"
 
 #include <ATen/ATen.h>

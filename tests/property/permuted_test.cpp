@@ -1,5 +1,6 @@
-// What holds of two streams whatever the options of an encoder: a query knows what comes before it in the order and
-// nothing else, and the content stream is a causal model in the order of the positions, an encoder if all is known.
+// Properties of two-stream attention, whatever the options of an encoder: a query depends on the tokens before it in
+// the order and no others; the content stream equals a causal model if the order is that of positions, and an encoder
+// if all tokens are known.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 

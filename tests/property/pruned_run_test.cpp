@@ -1,5 +1,5 @@
-// A pruned run computes what the whole one does with the same heads silenced, and others scaled, whatever the form of
-// its attention; it can be pruned again.
+// A pruned run computes the same as the whole one with the same heads silenced, whatever its attention; it can be
+// pruned again.
 #include "models/run/pruned_run.hpp"
 
 #include <gtest/gtest.h>

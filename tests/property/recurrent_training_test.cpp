@@ -1,5 +1,5 @@
-// Training of recurrent models beside formulations that are independent of it: whether a decoder is one fused op, what
-// hard attention samples, and the words that scheduled sampling feeds.
+// Training of recurrent models, by independent formulations: whether a decoder is one fused op, which positions hard
+// attention samples, and which words scheduled sampling feeds.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/function.h>

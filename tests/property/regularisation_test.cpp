@@ -1,5 +1,5 @@
-// Options against overfitting that change training alone: R-Drop, LayerDrop and word dropout, beside formulations that
-// are independent of them.
+// Options against overfitting, which change only training: R-Drop, LayerDrop and word dropout, beside independent
+// formulations.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 

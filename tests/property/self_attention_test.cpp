@@ -1,6 +1,6 @@
-// Properties of self-attention and of what stands in for it: a batch is its sentences, selected tokens are those of the
-// whole, linear attention has the outputs and gradients of its weights, and without positions and parameters the order
-// of a sentence has no influence.
+// Properties of self-attention and its replacements: a batch equals its sentences, selected tokens equal those of the
+// whole, steps equal the whole, linear attention equals that by its weights, and without positions and parameters the
+// order of a sentence has no influence.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What holds of every Seq2Seq, at odd and unequal sizes.
+// Properties of every Seq2Seq, at odd and unequal sizes.
 #include "models/translation/seq2seq.hpp"
 
 #include <ATen/ATen.h>

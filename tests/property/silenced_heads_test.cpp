@@ -1,6 +1,6 @@
-// A silenced head of a BERT and of a language model is one whose output is not read; edits_test.cpp has the same of
-// translation models. The losses of texts with and without heads are those of such models, and the importance of a head
-// is the derivative of the loss by its gate.
+// Silencing a head of a BERT or a language model equals not reading its output (edits_test.cpp: of translation models).
+// The changes of losses without heads are means by piece, importances are derivatives of the loss by gates, and pruning
+// follows them.
 #include "models/attention/silenced_heads.hpp"
 
 #include <ATen/ATen.h>

@@ -1,4 +1,4 @@
-// What holds of every encoder of texts, pooling and head: a batch is its texts, and every parameter has a gradient.
+// Properties of every text encoder, pooling and head: a batch equals its texts, and every parameter has a gradient.
 #include "models/text/text_model.hpp"
 
 #include <ATen/ATen.h>

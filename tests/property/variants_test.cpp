@@ -1,5 +1,5 @@
-// What holds of every combination of the parts of a Transformer that the factories allow: options are drawn from a
-// seed, and those that contradict each other must be refused by name.
+// Properties of every combination of the parts of a Transformer that the factories allow. Options are drawn from a
+// seed; contradictory ones must be refused with the name of an option.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Combinations of the options of a model, drawn from a seed: those that contradict each other must be refused by name.
-// ATTEND_TEST_VARIANTS is the number of combinations of each kind of model that are tested, by default 24.
+// Combinations of the options of a model, drawn from a seed; contradictory ones must be refused with the name of an
+// option. ATTEND_TEST_VARIANTS is the number of combinations of each kind of model that are tested, by default 24.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ inline std::size_t num_combinations() {
   return wanted != nullptr ? std::stoul(wanted) : 24;
 }
 
-// Gives every option that applies one of its names, if it has names, or one of the numbers listed here.
+// Sets every option that applies to one of its names, if it has names, or to one of these numbers.
 inline void draw_options(BoundOptions options, const std::map<std::string_view, std::vector<std::int64_t>>& numbers,
                          RandomStream& random) {
   for (BoundOption& option : options) {
@@ -60,8 +60,8 @@ void expect_names_an_option(const Config& config, const UserError& error) {
   EXPECT_FALSE(error.remedy().empty()) << said;
 }
 
-// Calls `f` with as many combinations as are wanted for which `make`, which throws UserError for the others, gives a
-// model.
+// Calls `f` with num_combinations() combinations and their models. Combinations for which `make` throws UserError do
+// not count.
 template <class Draw, class Make, class F>
 void for_each_combination(const Draw& draw, const Make& make, const F& f) {
   std::size_t num_refused = 0;

@@ -1,5 +1,5 @@
-// A synthetic comparison, made from a seed: three systems or more, the first with two seeds, and hostile texts among
-// their names and sentences.
+// A synthetic comparison with fixed random numbers: three systems or more, the first with two seeds, and hostile texts
+// among their names and sentences.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct SyntheticSize {
   std::size_t sentences = 40;
   std::int64_t layers = 2;  // of the Transformer
   std::int64_t heads = 4;
-  std::size_t systems = 3;  // those beyond three equal the Transformer
+  std::size_t systems = 3;  // those beyond three are copies of the Transformer
 };
 
 // Texts that break a page which does not escape them or cannot hold them.
@@ -309,7 +309,7 @@ class SyntheticComparison {
     while (it_.systems.size() < size_.systems) repeat_last();
   }
 
-  // Appends a copy of the last system, as good as the original.
+  // Appends a copy of the last system, with the same numbers.
   void repeat_last() {
     const auto repeat = [](auto& values) { values.push_back(values.back()); };
     const auto last = static_cast<std::int64_t>(it_.systems.size()) - 1;

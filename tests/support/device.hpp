@@ -1,4 +1,4 @@
-// The device that tests of models run on: ATTEND_TEST_DEVICE, which scripts/test --device sets; else the CPU.
+// The device on which tests of models run: ATTEND_TEST_DEVICE, set by scripts/test --device, or the CPU.
 #pragma once
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// A sentence in CoNLL-U with features, a multiword token and a word that no space follows, as to_conllu writes it.
+// A sentence in CoNLL-U with features, a multiword token and a word without a space after it, as to_conllu writes it.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// The families of Seq2Seq that every test of models goes through, at odd and unequal sizes. A new one joins by one
-// line.
+// The families of Seq2Seq that tests of models cover, at odd and unequal sizes. A new one needs a line here and a
+// parity fixture.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@
 namespace attend {
 
 struct Family {
-  std::string name;  // as its fixture is called
+  std::string name;  // of its fixture, too
   ModelConfig config;
 };
 
-// True if states keep their size from layer to layer, without running statistics that training has made.
+// True if norms keep the size of states from layer to layer, without running statistics.
 inline bool has_norms(const ModelConfig& model) {
   return model.block.norm != NormPlace::none && model.block.norm_kind != NormKind::batch;
 }

@@ -1,4 +1,4 @@
-// Every fast path against its plain formulation: values and gradients.
+// Compares an op's fast path with its plain formulation: values and gradients.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -17,9 +17,9 @@ namespace attend::ops {
 
 using torch::Tensor;
 
-// How far a fast path may be from the plain formulation, as a share of the largest value. fp32: other orders of sums,
-// and exp and erf to about 1e-7. bf16 keeps 8 bits (2^-9 = 0.002 a rounding); some results are rounded two or three
-// times.
+// How far a fast path may be from the plain formulation, as a share of the largest value. fp32: sums in another order,
+// and exp and erf to about 1e-7. bf16: 8 bits (2^-9 = 0.002 for each rounding), and two or three roundings of some
+// results.
 inline double tolerance(at::ScalarType type) { return type == at::kFloat ? 2e-5 : 0.012; }
 
 inline void expect_close(const Tensor& fast, const Tensor& plain, at::ScalarType type, const std::string& what) {
@@ -35,7 +35,7 @@ inline void expect_close(const Tensor& fast, const Tensor& plain, at::ScalarType
 
 using Op = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
-// Outputs of `op`, which meet random gradients of their own, and gradients of its inputs and the parameters it reads.
+// Outputs of `op`, and the gradients of its inputs and parameters for random gradients of the outputs.
 inline std::vector<Tensor> outputs_and_gradients(const Op& op, const std::vector<Tensor>& inputs,
                                                  const std::vector<Tensor>& parameters = {}) {
   std::vector<Tensor> leaves;
@@ -70,7 +70,7 @@ inline void expect_fast_equals_plain(const Op& op, const std::vector<Tensor>& in
     if (!fast[i].defined()) continue;
     EXPECT_TRUE(at::equal(fast[i], again[i])) << which << " differs when repeated";
   }
-  // Without gradients the ops take another way to the same values.
+  // Without gradients, the ops compute the same values differently.
   const at::NoGradGuard no_grad;
   const auto inference = op(inputs);
   for (std::size_t i = 0; i < inference.size(); ++i) expect_close(inference[i], fast[i], type, what + ", no gradient");

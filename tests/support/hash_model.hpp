@@ -1,5 +1,5 @@
 // A model whose distribution and attention are a hash of sentence and prefix, so that small searches can be compared
-// with trying every sequence.
+// with an exhaustive one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ inline const std::vector<std::int32_t> kHashWords = {1, 4, 5, 6};
 using TokenIds = std::vector<std::int32_t>;
 
 struct HashState : DecoderState {
-  std::vector<std::vector<std::int64_t>> read;  // by each row: the sentence's number and the tokens
+  std::vector<std::vector<std::int64_t>> read;  // of each row: the sentence's number and the tokens
   void select(std::span<const std::int64_t> rows) override {
     std::vector<std::vector<std::int64_t>> chosen;
     for (const auto row : rows) chosen.push_back(read.at(row));
@@ -159,7 +159,7 @@ inline std::vector<Tried> everything(std::int64_t sentence, std::int64_t longest
   return all;
 }
 
-// Compares the best results of a wide beam with those of trying everything that `may_be`.
+// Compares the best results of a wide beam with those of an exhaustive search of all that `may_be`.
 template <class MayBe>
 void expect_the_best(std::int64_t sentence, SearchConfig config, const Wanted& wanted, const MayBe& may_be) {
   static std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Tried>> known;

@@ -1,4 +1,4 @@
-// Attention of heads with scaled dot products, as the models compute it: by the fused op if there is one, else by the
+// Multi-head attention with scaled dot products, as models compute it: by the fused op if there is one, else by the
 // plain formulation.
 #pragma once
 

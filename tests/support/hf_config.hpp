@@ -32,7 +32,7 @@ void set_form(Options& options, const std::string& form) {
   apply_words(bound, form.substr(0, equals), {form.substr(equals + 3)}, origins);
 }
 
-// kRead: what reads the file.
+// kRead: the function that reads the file.
 template <auto kRead>
 class HfConfigTest : public testing::Test {
  protected:
@@ -40,11 +40,11 @@ class HfConfigTest : public testing::Test {
     write_file_atomic(directory_ / "config.json", json.dump());
     return kRead(directory_ / "config.json");
   }
-  // What is said of a file that is refused; empty for others.
+  // The error for a file that is refused; else empty.
   std::string refusal(const nlohmann::json& json) const {
     return user_error_of([&] { read(json); });
   }
-  // Each of these values is refused in a file that is otherwise read, by the name of its field.
+  // Each of these values is refused, naming its field, in a file that is otherwise `usual`.
   void expect_refused(const nlohmann::json& usual,
                       const std::vector<std::pair<std::string, nlohmann::json>>& values) const {
     for (const auto& [key, value] : values) {

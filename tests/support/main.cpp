@@ -1,4 +1,4 @@
-// The entry of every test program: GoogleTest's own, with the log quiet unless a test fails.
+// The entry point of every test program.
 #include <gtest/gtest.h>
 
 int main(int argc, char** argv) {

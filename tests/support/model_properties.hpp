@@ -1,4 +1,4 @@
-// What holds of every translation model, whatever its options: expectations for tests of families and of combinations.
+// Properties of every translation model, whatever its options, for tests of families and of combinations.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -20,12 +20,12 @@
 
 namespace attend {
 
-// Of a translation or a language model.
+// `model` is a translation or a language model.
 torch::Tensor logits_of(const auto& model, const torch::Tensor& hidden_MH) {
   return ops::logits(hidden_MH, model.output_table(), model.output_bias());
 }
 
-// Within the tolerance, times the largest value if that is above 1.
+// Within `tolerance`, times the largest value if that is above 1.
 inline void expect_close(const torch::Tensor& a, const torch::Tensor& b, double tolerance = 1e-4,
                          const std::string& what = {}) {
   ASSERT_EQ(a.sizes(), b.sizes()) << what;
@@ -50,7 +50,7 @@ inline void expect_steps_are_forward(const Seq2SeqImpl& model) {
   }
 }
 
-// Whatever the lengths of its neighbours, to which the plain formulations pad a sentence.
+// Whatever the lengths of the other sentences, to which the plain formulations pad.
 inline void expect_a_batch_is_its_sentences(const Seq2SeqImpl& model) {
   Pass inference = Pass::inference();
   const at::NoGradGuard no_grad;
@@ -72,7 +72,7 @@ inline void expect_a_batch_is_its_sentences(const Seq2SeqImpl& model) {
 
 inline void expect_every_gradient(const torch::nn::Module& model) {
   for (const auto& parameter : model.named_parameters()) {
-    // The bias of keys shifts all energies of a query alike.
+    // The bias of keys shifts all energies of a query equally, so its gradient is 0.
     if (parameter.key().ends_with(".k_proj.bias")) continue;
     ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
     EXPECT_EQ(parameter.value().grad().scalar_type(), torch::kFloat32) << parameter.key();
@@ -111,8 +111,8 @@ inline void expect_plain_ops_give_the_same_steps(const Seq2SeqImpl& model) {
   expect_close(fast, run());
 }
 
-// `loss_of` gives a loss, whose gradients it leaves in the parameters. The sums of fast and plain ops are in another
-// order; gradients that cancel are rounding.
+// `loss_of` returns a loss, whose gradients it leaves in the parameters. Fast and plain ops sum in different orders, so
+// gradients that cancel are only rounding.
 inline void expect_plain_ops_give_the_same_gradients(const torch::nn::Module& model,
                                                      const std::function<torch::Tensor()>& loss_of) {
   const auto run = [&] {
@@ -138,12 +138,12 @@ inline void expect_plain_ops_give_the_same_gradients(const Seq2SeqImpl& model) {
   expect_plain_ops_give_the_same_gradients(model, [&] { return backward(model); });
 }
 
-// A file of weights is all that distinguishes a model from `other`, one with the same options.
+// A file of weights is all that distinguishes a model from `other`, which has the same options.
 inline void expect_weights_are_the_model(const Seq2SeqImpl& model, const Seq2SeqImpl& other) {
   const at::NoGradGuard no_grad;
   const Batch batch = some_batch();
   Pass train = Pass::train(3);
-  model.forward(batch, train);  // moves running statistics
+  model.forward(batch, train);  // changes running statistics
   const auto run = [&](const Seq2SeqImpl& read) {
     Pass inference = Pass::inference();
     return read.forward(batch, inference);

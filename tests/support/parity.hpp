@@ -1,4 +1,4 @@
-// What the parity tests of whole models share: a fixture's tensors, closeness, and AdamW written out.
+// Shared by the parity tests of whole models: a fixture's tensors, closeness, and AdamW written out.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -53,7 +53,7 @@ class Fixture {
   SafetensorsFile file_;
 };
 
-// Relative to the largest value, absolute where that is below 0.1: both sides round in fp32, in another order.
+// Relative to the largest value, absolute if that is below 0.1: both sides round in fp32, in different orders.
 inline void expect_close(const torch::Tensor& ours, const torch::Tensor& theirs, const std::string& name) {
   ASSERT_EQ(ours.sizes(), theirs.sizes()) << name;
   EXPECT_LE((ours - theirs).abs().max().item<double>(), 2e-5 * std::max(0.1, theirs.abs().max().item<double>()))
@@ -67,8 +67,8 @@ inline void expect_gradients(const torch::nn::Module& model, const Fixture& fixt
   }
 }
 
-// Hidden states of a model whose products are in bf16. That keeps 8 bits, 2^-9 a rounding, and a few layers of it add
-// up to a per cent. What is as near as fp32 would be was not computed in bf16.
+// Hidden states of a model whose products are in bf16. Each rounding to its 8 bits is off by up to 2^-9, which a few
+// layers accumulate to a per cent. Values as near as those of fp32 were not computed in bf16.
 inline void expect_close_in_bf16(const torch::Tensor& ours, const torch::Tensor& theirs) {
   ASSERT_EQ(ours.sizes(), theirs.sizes());
   const double error = (ours.to(torch::kFloat32) - theirs).norm().item<double>() / theirs.norm().item<double>();
@@ -77,8 +77,8 @@ inline void expect_close_in_bf16(const torch::Tensor& ours, const torch::Tensor&
 }
 inline constexpr double kLossInBf16 = 0.01;  // relative, over ten updates
 
-// The gradient of each parameter is within 6 per cent of itself, or of a twentieth of the whole where it is smaller:
-// queries of attention that still looks everywhere alike get a sum of terms that cancel.
+// The gradient of each parameter is within 6 per cent of its norm, or of a twentieth of the whole norm if it is
+// smaller: the terms of the gradients of queries cancel while attention is still uniform.
 inline void expect_gradients_in_bf16(const torch::nn::Module& model, const Fixture& fixture) {
   const NamedTensors parameters = parameters_of(model);
   double square = 0, square_error = 0;
@@ -96,7 +96,7 @@ inline void expect_gradients_in_bf16(const torch::nn::Module& model, const Fixtu
 }
 
 // Updates by AdamW (arXiv 1711.05101) give the losses that PyTorch's gave. `backward` leaves gradients in the
-// parameters and gives the loss.
+// parameters and returns the loss.
 inline void expect_losses_of_updates(const torch::nn::Module& model, const Fixture& fixture,
                                      const std::function<double()>& backward, double rate = 1e-3,
                                      double tolerance = 1e-5) {

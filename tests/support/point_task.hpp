@@ -1,5 +1,5 @@
-// A training of four numbers, a point in space: small enough to be computed by hand, and with all that a trainer asks
-// of a task.
+// A training of four numbers, a point in space: small enough to be computed by hand, with all that a trainer needs from
+// a task.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -30,7 +30,7 @@ class PointLayer : public Layer {
   void initialise(RandomStream&) override {}
   void visit_weights(const std::function<void(ops::Weight&)>&) override { ++refreshed; }
   torch::Tensor x;
-  torch::Tensor passes;  // of training: a state that moves as running statistics do
+  torch::Tensor passes;  // of training: a state that changes as running statistics do
   int refreshed = 0;
 };
 
@@ -60,8 +60,9 @@ class PointBatches {
   std::int64_t epoch_ = 0;
 };
 
-// Each example pulls x towards a target of its own, with noise that depends on the dropout key as dropout does, and
-// away from zero by a moving average of the losses, its state. The third batch of the second epoch may be spoilt.
+// The examples of a batch pull x towards its number, with noise that depends on the dropout key as dropout does, and up
+// by `baseline` times `baseline_weight`. `baseline`, the objective's state, is a moving average of the losses. The
+// third batch of the second epoch may be spoilt.
 enum class Spoilt { nothing, loss, gradient };
 
 class PointObjective : public Objective<PointBatch> {
@@ -80,7 +81,7 @@ class PointObjective : public Objective<PointBatch> {
     progress.push_back(pass.progress());
     if (batch.epoch == 1 && batch.number == 2) {
       if (spoilt == Spoilt::loss) loss = loss * std::numeric_limits<float>::quiet_NaN();
-      if (spoilt == Spoilt::gradient) loss = loss + (x_.sum() * 0).sqrt();  // 0, of an infinite slope
+      if (spoilt == Spoilt::gradient) loss = loss + (x_.sum() * 0).sqrt();  // 0, with an infinite slope
     }
     return {{.loss = loss, .reported = loss.detach()}};
   }

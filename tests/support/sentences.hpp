@@ -41,7 +41,7 @@ inline std::vector<std::vector<std::int64_t>> random_sentences(const std::vector
   return sentences;
 }
 
-// Targets that begin with bos, labels drawn apart: no test here depends on what they say.
+// Targets begin with bos; labels are arbitrary, since no test depends on them.
 inline Batch make_batch(const std::vector<std::vector<std::int64_t>>& src, std::vector<std::vector<std::int64_t>> tgt) {
   for (auto& sentence : tgt) sentence.insert(sentence.begin(), kBegin);
   Batch batch{.src = sequences_of(src), .tgt = sequences_of(tgt), .labels_M = {}, .examples = {}};

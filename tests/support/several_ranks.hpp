@@ -1,5 +1,5 @@
-// Tests of several processes that train together. Each of them is this program once more, run with nothing but the test
-// that asks for them: threads that LibTorch has begun in earlier tests would not outlive a fork.
+// Tests of several processes that train together. Each process is this program, started with a filter for the test that
+// needs it: threads that LibTorch started in earlier tests would not survive a fork.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -39,8 +39,8 @@ class SeveralRanks : public testing::Test {
     }
   }
 
-  // Runs `body` in `size` processes, once they have met; passes where it does in all of them. Of one process it is for
-  // tests that leave something behind, such as a signal.
+  // Runs `body` in `size` processes, once they are connected; passes if it does in all of them. A size of 1 isolates
+  // tests with lasting effects, such as a signal.
   static void in_ranks(int size, const std::function<void(Ranks&)>& body) {
     if (std::getenv("WORLD_SIZE") != nullptr) {
       alarm(kMostSeconds);
@@ -63,7 +63,7 @@ class SeveralRanks : public testing::Test {
   }
 
  private:
-  static constexpr unsigned kMostSeconds = 120;  // then a process is stuck
+  static constexpr unsigned kMostSeconds = 120;  // after which a process is stuck
 
   static std::string output(const TemporaryDirectory& directory, int rank) {
     return directory / ("rank-" + std::to_string(rank));
@@ -99,9 +99,9 @@ class SeveralRanks : public testing::Test {
                                           "LOCAL_WORLD_SIZE=" + std::to_string(size),
                                           "MASTER_ADDR=127.0.0.1",
                                           "MASTER_PORT=" + port,
-                                          "RES_OPTIONS=timeout:1 attempts:1"};  // c10d asks for names of addresses
+                                          "RES_OPTIONS=timeout:1 attempts:1"};  // c10d looks up the names of addresses
     for (char** variable = environ; *variable != nullptr; ++variable) {
-      const bool of_shards = std::string_view(*variable).starts_with("GTEST_");  // the test belongs to this one
+      const bool of_shards = std::string_view(*variable).starts_with("GTEST_");  // a shard may lack this test
       if (!of_shards) variables.emplace_back(*variable);
     }
     std::vector<char*> arguments = pointers(words), environment = pointers(variables);

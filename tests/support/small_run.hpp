@@ -1,4 +1,4 @@
-// A run as it would be loaded, without a directory: random weights over the vocabulary of a small tokenizer.
+// A run as if it were loaded, without a directory: random weights and the vocabulary of a small tokenizer.
 #pragma once
 
 #include <cstdint>

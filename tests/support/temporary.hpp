@@ -1,5 +1,5 @@
-// A directory of its own for each test, gone in the end; in memory where the system has such a place, since fuzzers
-// write thousands of files.
+// A directory for a test, deleted at its end; in memory if the system has such a place, since fuzzers write thousands
+// of files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class TemporaryDirectory {
 
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
   const std::filesystem::path& path() const { return path_; }
-  // Writes a file, and gives its path.
+  // Writes a file, and returns its path.
   std::string write(const std::string& name, const std::string& text) const {
     write_file_atomic(path_ / name, text);
     return (path_ / name).string();
@@ -41,7 +41,7 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-// A test of files of its own.
+// A test with its own directory.
 class TestWithFiles : public testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& text) const { return directory_.write(name, text); }

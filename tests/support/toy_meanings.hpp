@@ -1,4 +1,4 @@
-// Meanings of the built-in world, as tests of its grammars write them.
+// Short notation for meanings of the built-in world, for tests of its grammars.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Words of the built-in corpus, as its tests look at them.
+// Words of the built-in corpus, for its tests.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline std::vector<std::string> lines_of(const std::filesystem::path& file) {
   return lines;
 }
 
-// Words in lower case, without marks.
+// Words in lower case, without punctuation.
 inline std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> words;
   std::istringstream stream(text);
@@ -33,7 +33,7 @@ inline std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-// The share of their words that two texts have in common.
+// The share of distinct words that two texts have in common.
 inline double overlap(const std::string& a, const std::string& b) {
   const std::vector<std::string> words_a = words_of(a), words_b = words_of(b);
   const std::set<std::string> of_a(words_a.begin(), words_a.end()), of_b(words_b.begin(), words_b.end());
@@ -47,7 +47,7 @@ inline bool is_noun(const std::string& word) {
                              [&](const toy::Noun& n) { return n.english == word || n.english_plural == word; });
 }
 
-// FNV-1a, so that an expected value depends on nothing else of ours.
+// FNV-1a, so that an expected value depends on no other code of attend.
 inline std::uint64_t fnv1a(const std::string& text) {
   std::uint64_t hash = 14695981039346656037ULL;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;

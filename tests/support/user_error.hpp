@@ -1,4 +1,4 @@
-// What the user is told.
+// Messages of UserError, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ inline std::string without_place(std::string error, const std::string& place) {
   return error.erase(0, place.size());
 }
 
-// What is said of a Config with these options, given on the command line; empty if they are accepted.
+// The message for a Config with these options on the command line; empty if they are accepted.
 template <class Config>
 std::string refusal_of_options(const std::vector<std::pair<std::string, std::string>>& given) {
   return user_error_of([&] {
