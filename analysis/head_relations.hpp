@@ -59,7 +59,7 @@ class RelationTally {
   std::size_t num_heads_;
   bool is_causal_;
   std::size_t sentences_ = 0;
-  std::map<std::pair<std::string, bool>, Halves> relations_;  // by relation and is-to-head
+  std::map<std::pair<std::string, bool>, Halves> relations_;  // by relation and `to_head`
 };
 
 // The habits of one head.
