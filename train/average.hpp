@@ -1,5 +1,5 @@
-// The mean of the weights of several checkpoints of a run, which generalises better than the last checkpoint (Vaswani
-// et al. 2017, section 6.1; Izmailov et al. 2018, arXiv 1803.05407). Running statistics are averaged like weights.
+// The mean of the weights of several checkpoints of a run, which often generalises better than the last one (Vaswani et
+// al. 2017, section 6.1; Izmailov et al. 2018, arXiv 1803.05407). Running statistics are averaged like weights.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct AverageConfig {
   void validate(const OptionOrigins& origins) const;
 };
 
-// Writes the run `config.output`, which can be used but not resumed. Throws UserError if the run has fewer checkpoints
-// than requested, or one of them is damaged.
+// Writes the run `config.output`, which can be used but not resumed. Throws UserError if that exists, or if the run has
+// fewer checkpoints than requested, or a damaged one.
 void average_checkpoints(const AverageConfig& config);
 
 }  // namespace attend

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Call f(name, member) for the members of a state, and of its interval, that state.json has as they are.
+// Call f(name, value) for the plain values that state.json stores of a state and of its interval.
 template <class State, class F>
 void for_members(State& state, const F& f) {
   f("step", state.step);
@@ -76,8 +76,8 @@ TrainState state_of(const fs::path& path) {
   return state;
 }
 
-// The tensors stored beside the optimiser's state: the objective's, and the trained weights if model.safetensors has
-// their average.
+// The tensors in optimizer.safetensors: the optimiser's state, the objective's, and the trained weights if
+// model.safetensors has their average.
 NamedTensors remembered(const torch::nn::Module& model, const Optimiser& optimiser, const NamedTensors& objective,
                         bool averages) {
   NamedTensors tensors = optimiser.state();

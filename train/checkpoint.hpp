@@ -1,6 +1,6 @@
 // A checkpoint: RUN/checkpoints/step-N with model.safetensors (fp32), optimizer.safetensors, state.json and
 // manifest.json (size and XXH3 of the others). The directory is written under a temporary name, synced and renamed, so
-// it is complete or absent; reading verifies it against its manifest. RUN/best names the best checkpoint.
+// it is complete or absent; it is verified against its manifest when read. RUN/best names the best checkpoint.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -18,7 +18,7 @@
 
 namespace attend {
 
-// The state of a training besides weights and moments.
+// The state of training besides weights and moments.
 struct TrainState {
   struct Score {
     std::int64_t step = 0;
@@ -31,12 +31,12 @@ struct TrainState {
     std::int64_t tokens = 0;
     double seconds = 0;                     // time in updates, without validation
     double loss = 0;                        // summed over updates
-    std::vector<double> nll = {};           // per term
+    std::vector<double> nll = {};           // reported values per term
     std::vector<std::int64_t> counts = {};  // denominators of nll
   };
 
   std::int64_t step = 0;             // updates so far
-  std::int64_t processes = 0;        // processes in the last update; 0: unknown
+  std::int64_t processes = 0;        // processes in the last update
   std::int64_t accumulate = 0;       // batches per process in an update
   DataPosition position;             // the next batch
   std::int64_t tokens = 0;           // tokens trained on
@@ -47,9 +47,9 @@ struct TrainState {
   Interval interval = {};
 };
 
-// Saves the weights with their identity, the moments, and the state of the objective. If the training averages its
-// weights, `average` is model.safetensors, what every user of the run reads, and the model's own weights are stored
-// beside the moments. Throws UserError if it cannot be written; then no part of it is left, and earlier checkpoints are
+// Saves the weights with their identity, the moments, and the state of the objective. If training averages its weights,
+// model.safetensors stores `average`, and optimizer.safetensors the model's own weights; otherwise `average` is empty.
+// Throws UserError if the checkpoint cannot be written; then no part of it is left, and earlier checkpoints are
 // unchanged.
 void save_checkpoint(const std::filesystem::path& run, Task& task, const Optimiser& optimiser, const TrainState& state,
                      const NamedTensors& average);
@@ -57,8 +57,8 @@ void save_checkpoint(const std::filesystem::path& run, Task& task, const Optimis
 // Records the best checkpoint in RUN/best.
 void mark_best(const std::filesystem::path& run, std::int64_t step);
 
-// Makes way for a run that resumes from `step`: later checkpoints are deleted if the user chose an earlier one by name;
-// otherwise they were skipped because of a fault, perhaps a temporary one, and are renamed. Throws UserError on
+// Clears away the checkpoints after `step`, from which a run resumes. They are deleted if the user named that
+// checkpoint; if they were skipped because of a fault, perhaps a temporary one, they are renamed. Throws UserError on
 // failure.
 enum class Later { put_aside, deleted };
 void clear_later_checkpoints(const std::filesystem::path& run, std::int64_t step, Later how);
@@ -70,7 +70,7 @@ void remove_old_checkpoints(const std::filesystem::path& run, std::int64_t keep_
 // An intact checkpoint.
 class Checkpoint {
  public:
-  // Throws UserError naming the file that is missing, damaged or of another version.
+  // Throws UserError naming the file that is missing, damaged or of another format version.
   explicit Checkpoint(std::filesystem::path directory);
 
   // The newest intact checkpoint of a run, or nullopt if it has none; warns about those it skips. Throws UserError if
@@ -81,7 +81,7 @@ class Checkpoint {
   std::filesystem::path weights() const { return directory_ / "model.safetensors"; }
   const TrainState& state() const { return state_; }
 
-  // Restores weights and moments, and the tensors of `average` as save_checkpoint stored them. Throws UserError if a
+  // Restores the weights, the moments, and the tensors of `objective` and `average`, in place. Throws UserError if a
   // tensor is missing or has another shape, or the state belongs to another optimiser.
   void load(const torch::nn::Module& model, const Optimiser& optimiser, const NamedTensors& objective = {},
             const NamedTensors& average = {}) const;

@@ -18,7 +18,7 @@ namespace attend {
 class EventLog {
  public:
   // Continues the log of a run that resumes from the checkpoint of update `saved` (-1: none); later events are removed,
-  // since they will be repeated.
+  // since they will be repeated. Throws UserError if the log cannot be written, as does write().
   EventLog(const std::filesystem::path& run, std::int64_t saved);
 
   // Logs an event with its numbers; TensorBoard shows each as EVENT/NAME.

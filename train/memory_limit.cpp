@@ -16,7 +16,7 @@
 namespace attend {
 namespace {
 
-// The number after a key that begins a line, as in /sys/fs/cgroup/memory.stat.
+// The number that follows `key` on a line of a file such as /sys/fs/cgroup/memory.stat.
 std::optional<std::uint64_t> number_after(std::string_view key, const char* file) {
   std::ifstream lines(file);
   for (std::string line, name; std::getline(lines, line);) {
@@ -27,7 +27,7 @@ std::optional<std::uint64_t> number_after(std::string_view key, const char* file
   return std::nullopt;
 }
 
-// A line such as "MemAvailable:  24000 kB" of a file in /proc, in bytes.
+// The number of a line such as "MemAvailable:  24000 kB" of a file in /proc, in bytes.
 std::optional<std::uint64_t> proc_bytes(std::string_view key, const char* file) {
   const auto kilobytes = number_after(key, file);
   return kilobytes ? std::optional(*kilobytes * 1024) : std::nullopt;

@@ -1,4 +1,4 @@
-// Makes running out of memory end in an error message instead of a kill by the kernel.
+// Running out of memory ends in an error message instead of a kill by the kernel.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace attend {
 
-// From now on an allocation beyond the free memory of machine and container fails; Linux would grant it and kill the
-// process once the memory is used. The given number of processes share the free memory equally.
+// From now on, an allocation beyond the free memory of the machine or container fails; Linux would grant it and kill
+// the process once the memory is used. `processes` share the free memory equally.
 void refuse_memory_beyond_machine(int processes);
 
-// Runs `work`; a failed allocation in it becomes a UserError with this remedy.
+// Runs `work`; a failed allocation in it becomes a UserError with `remedy`.
 void with_memory_remedy(const std::string& remedy, const std::function<void()>& work);
 
-// The process's peak resident memory.
+// The peak resident memory of this process.
 std::int64_t peak_resident_bytes();
 
 }  // namespace attend

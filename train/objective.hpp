@@ -1,5 +1,5 @@
-// An objective: the terms of a loss, and their state between updates. Translation, BERT's pretraining and each head of
-// fine-tuning are objectives; the trainer knows none of them.
+// An objective: the terms of a loss, and their state between updates. Translation, both kinds of pretraining and
+// fine-tuning have one each; the trainer does not distinguish them.
 #pragma once
 
 #include <torch/types.h>
@@ -16,8 +16,8 @@ namespace attend {
 
 class Watch;
 
-// One term of a loss: its weight, and the denominator of its sum over a batch. The gradient of an update is that of Σ
-// weight * (Σ loss) / (Σ count), with the inner sums over all batches of the update: accumulation is exact.
+// One term of a loss: its weight, and the denominator of its sum over a batch. An update follows the gradient of Σ
+// weight · (Σ loss) / (Σ count), with the inner sums over all its batches, so gradient accumulation is exact.
 struct LossTerm {
   std::string name;
   double weight = 1;
@@ -39,19 +39,19 @@ class Objective {
   // Names, weights and counts of the terms, known before the forward pass.
   virtual std::vector<LossTerm> terms(const Batch& batch) const = 0;
 
-  // One forward pass: the sum of each term. pass.progress() is the progress of training. The pass reads the state, but
-  // must not change it: the update may never be made.
+  // One forward pass: the sum of each term. pass.progress() is the progress of training. The pass must not change the
+  // state, since the update may be abandoned.
   virtual std::vector<LossSum> losses(const Batch& batch, Pass& pass) const = 0;
 
-  // One forward pass over some sentences of a batch, without dropout, for a watch on depth (train/watch.hpp).
+  // One forward pass over some sentences of a batch, without dropout, for --watch (train/watch.hpp).
   virtual void show(const Batch& /*batch*/, Watch& /*watch*/) const {}
 
-  // State that must survive between updates, such as a moving baseline. Checkpoints save these fp32 tensors under their
-  // names and restore them in place.
+  // State between updates, such as a moving baseline: fp32 tensors, which checkpoints save by name and restore in
+  // place.
   virtual NamedTensors state() const { return {}; }
 
-  // Moves the state once the optimiser has made an update: by the mean of what each term reported over all batches of
-  // the update, in the order of terms(), the same on every rank.
+  // Called after each update with the mean reported value of each term over all its batches, in the order of terms()
+  // and equal on every rank: updates the state.
   virtual void update_made(std::span<const double> /*means*/) {}
 };
 

@@ -101,8 +101,8 @@ TensorMetadata Optimiser::identity() const { return {{"optimiser", std::string(n
 
 namespace {
 
-// With and without decoupled decay. Parts: "mean", "square" and "updates", the number of updates of the parameter. One
-// fused kernel per group.
+// adam and adamw, with one fused kernel per group. Parts: "mean" m, "square" v, and "updates", the number n of updates
+// of the parameter.
 class Adam : public Optimiser {
  public:
   Adam(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of)
@@ -113,7 +113,7 @@ class Adam : public Optimiser {
   void update(Slice& slice) const override {
     std::vector<torch::Tensor>& updates = slice.state[2];
     at::_foreach_add_(updates, 1);
-    // With this count of updates 1 - beta^n is 1, so the correction has no effect.
+    // With this n, 1 - β^n is 1, so the correction has no effect.
     if (!config_.bias_correction) std::ranges::fill(updates, at::full({}, 1e12, updates.front().options()));
     // The kernels divide the gradients by grad_scale while reading them, so clipping needs no extra pass.
     const auto kernel =
@@ -124,7 +124,7 @@ class Adam : public Optimiser {
   }
 };
 
-// Parts: "square", the mean of squared gradients, and "step", the mean of squared steps.
+// Parts: "square" v, the mean of squared gradients, and "step" u, the mean of squared steps.
 class Adadelta : public Optimiser {
  public:
   Adadelta(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of)
@@ -148,7 +148,6 @@ class Adadelta : public Optimiser {
   }
 };
 
-// Has no state.
 class Sgd : public Optimiser {
  public:
   Sgd(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of)

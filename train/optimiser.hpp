@@ -1,19 +1,19 @@
-// The optimisers of all parameters of a model, with gradients clipped by their global norm (Pascanu et al. 2013). g is
-// the clipped gradient, r the learning rate, d the weight decay, which applies to matrices but not to norms and biases,
-// which have one dimension. All divisions are element-wise.
+// The optimisers, with gradients clipped by their global norm (Pascanu et al. 2013). w is a parameter, g its clipped
+// gradient, r the learning rate, and d the weight decay, which is 0 for one-dimensional parameters (norms and biases).
+// All operations are element-wise.
 //
 //   adamw     m = β1 m + (1 - β1) g,  v = β2 v + (1 - β2) g²,  w = (1 - r d) w - r m̂ / (sqrt(v̂) + ε)
 //             with m̂ = m / (1 - β1^n), v̂ = v / (1 - β2^n) at the n-th update of the parameter (Kingma and Ba 2015,
 //             arXiv 1412.6980; decoupled decay: Loshchilov and Hutter 2019, 1711.05101)
-//   adam      the same, but the decay is a part of the gradient: d w is added to g, and the first factor is 1
+//   adam      the same, but with d w added to g instead of the factor (1 - r d)
 //   adadelta  v = ρ v + (1 - ρ) g²,  x = g sqrt(u + ε) / sqrt(v + ε),  u = ρ u + (1 - ρ) x²,  w = w - r x, with d w
 //             added to g (Zeiler 2012, 1212.5701; ρ and ε as Bahdanau et al. 2015, 1409.0473, appendix B)
 //   sgd       w = w - r g, with d w added to g; without momentum, as Luong et al. 2015 (1508.04025, 4.1)
 //
 // As in torch.optim, a parameter without a gradient is skipped and its updates are not counted, so the bias correction
-// of a head that starts to train late uses its own number of updates. Losses here are means over tokens. The loss of
-// Luong et al. is a sum over the tokens of a sentence: without clipping, an equal step of sgd needs a rate that is
-// larger by the factor of the sentence length.
+// of a head whose training starts late uses its own number of updates. Losses here are means over tokens; that of Luong
+// et al. is a sum over the tokens of a sentence, so without clipping, an equal step of sgd needs a rate larger by a
+// factor of the sentence length.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -88,9 +88,8 @@ struct OptimiserConfig {
   double chosen_epsilon() const { return epsilon.value_or(optimiser == OptimiserKind::adadelta ? 1e-6 : 1e-8); }
 };
 
-// Resolves the settings that come from the optimiser's paper and do not depend on the size of model or data: ε, the
-// schedule in translation, and for adadelta and sgd the learning rate, 1, without warm-up. The schedule of Adam is
-// inverse-sqrt, that of adadelta constant, and that of sgd halving.
+// Resolves the settings that follow from the optimiser alone: ε; the schedule if it is auto (inverse-sqrt for Adam,
+// constant for adadelta, halving for sgd); and for adadelta and sgd the learning rate, 1, without warm-up.
 void resolve_optimiser(OptimiserConfig& optimiser, ScheduleConfig& schedule);
 
 // An optimiser owns the moments, not the parameters.
@@ -105,32 +104,32 @@ class Optimiser {
 
   virtual ~Optimiser() = default;
 
-  // The global Euclidean norm of all gradients (0 if there are none); the only value read back from the device.
+  // The global Euclidean norm of all gradients, 0 if there are none. Waits for the device.
   double gradient_norm() const;
 
-  // One update with the given learning rate. Gradients are scaled down to clip-norm if `norm` exceeds it, and freed.
+  // One update. Gradients are scaled down to clip-norm if `norm` exceeds it, and freed.
   void step(double learning_rate, double norm);
 
-  // The state as tensors under the names "PART.PARAMETER": the optimiser's own tensors, so that copying into them loads
-  // a state.
+  // The state as tensors named "PART.PARAMETER": the optimiser's own, so a state is loaded by copying into them.
   std::vector<std::pair<std::string, torch::Tensor>> state() const;
   // The name of the optimiser, recorded in the file with its state.
   TensorMetadata identity() const;
 
  protected:
-  // A tensor of state per parameter: of the parameter's size, or a single fp32 number, as the fused kernels count.
+  // A kind of state with one tensor per parameter: of its shape, or a single number, as the fused kernels count
+  // updates.
   struct Part {
     std::string_view name;
     bool number = false;
   };
 
-  // The parameters of one update that have a gradient and share decay and rate.
+  // Parameters that have a gradient in this update and share decay and rate.
   struct Slice {
     std::vector<torch::Tensor> parameters = {}, gradients = {};
     std::vector<std::vector<torch::Tensor>> state = {};  // of each part
     double weight_decay = 0;
     double learning_rate = 0;
-    std::optional<torch::Tensor> divisor = {};  // of the gradients: norm / clip-norm, a number, if it exceeds 1
+    std::optional<torch::Tensor> divisor = {};  // of the gradients: norm / clip-norm, if above 1
   };
 
   // Parameters that do not require a gradient are ignored.
@@ -158,7 +157,6 @@ class Optimiser {
   std::vector<Group> groups_;
 };
 
-// The only place that switches on OptimiserKind to build one.
 std::unique_ptr<Optimiser> make_optimiser(
     const torch::nn::Module& model, const OptimiserConfig& config,
     const Optimiser::RateOf& rate_of = [](const std::string&) { return 1.0; });

@@ -17,7 +17,7 @@ void RunConfig::validate(const OptionOrigins& /*origins*/) const {
 }
 
 void RunConfig::resolve(const Launch& launch) {
-  // torchrun sets the number of OpenMP's threads to 1.
+  // at::get_num_threads() would be 1 under torchrun, which sets OMP_NUM_THREADS=1.
   const int cores = static_cast<int>(usable_processors());
   if (!threads) threads = launch.several() ? std::max(1, cores / launch.local_size) : at::get_num_threads();
   if (launch.several() && launch.local_rank == 0 && *threads * launch.local_size > cores) {

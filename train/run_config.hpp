@@ -1,4 +1,4 @@
-// Options common to all kinds of training: the run, its initial weights and the device.
+// Options common to all kinds of training: the run, its initial weights, device, threads, precision and communication.
 #pragma once
 
 #include <cstdint>
@@ -61,10 +61,11 @@ struct RunConfig {
           {.help = "precision of matrix products; auto: bf16 if the processor supports it natively, else fp32"});
   }
 
-  // Throws UserError for contradictory options.
+  // Throws UserError if --run is missing, except in a dry run.
   void validate(const OptionOrigins& origins) const;
 
-  // Resolves device, threads and precision if they are auto. Throws UserError for a missing device or backend.
+  // Resolves device, threads and precision if they are auto; several processes get one GPU each. Throws UserError if
+  // the device or the backend is not available.
   void resolve(const Launch& launch);
 
   // The resolved `precision`.

@@ -7,7 +7,8 @@
 namespace attend {
 namespace {
 
-// The number of halvings so far: 0 before the fraction `after`, 1 from there on, and one more every `every`.
+// The number of halvings after the fraction `share` of the updates: 0 before halve_after, 1 from there, and one more
+// every halve_every.
 double halvings_at(const ScheduleConfig& config, double share) {
   constexpr double kRounding = 1e-9;  // 0.6 - 0.5 is a little less than 0.1
   const double past = (share - config.halve_after) / config.halve_every + kRounding;

@@ -1,9 +1,9 @@
 // The learning rate as a pure function of the update: linear warm-up to the peak, then one of five decays, and
 // optionally a linear decay to zero over the last share of the updates.
 //
-// inverse_sqrt: Vaswani et al. 2017 (arXiv 1706.03762, eq. 3), scaled so that its peak is the learning rate; cosine:
-// Loshchilov and Hutter 2017 (1608.03983) without restarts; halving: Luong et al. 2015 (1508.04025, 4.1), who halve the
-// rate every epoch after 5 of 10, here in shares of all updates.
+// inverse-sqrt: Vaswani et al. 2017 (arXiv 1706.03762, eq. 3), scaled so that its peak is the learning rate; cosine:
+// Loshchilov and Hutter 2017 (1608.03983) without restarts; halving: Luong et al. 2015 (1508.04025, section 4.1), who
+// halve the rate every epoch after the fifth of ten; here the intervals are fractions of all updates.
 #pragma once
 
 #include <cstdint>
@@ -65,12 +65,17 @@ struct ScheduleConfig {
   }
 };
 
-// The rate of update `step` (1, 2, … max_steps; with schedule-end max-time, max_steps is an estimate and the warm-up at
-// most a tenth of it). Warm-up gives peak * step / warmup_steps. Afterwards, with
-// u = (max_steps + 1 - step) / (max_steps + 1 - warmup_steps), which goes from 1 to just above 0:
-// inverse-sqrt peak * sqrt(warmup_steps / step), linear peak * u, cosine peak * (1 - cos(πu)) / 2, constant peak,
-// halving peak / 2^n, where n counts halve-after, halve-after + halve-every, … up to the share (step - 1) / max_steps.
-// The rate is above 0 until max_steps + 1, so that no update is wasted. `config` must be resolved.
+// The rate of update `step` = 1, 2, … max_steps: peak · step / warmup_steps during warm-up; afterwards, with
+// u = (max_steps + 1 - step) / (max_steps + 1 - warmup_steps), which falls from 1 to just above 0:
+//
+//   inverse-sqrt   peak · sqrt(warmup_steps / step)
+//   linear         peak · u
+//   cosine         peak · (1 - cos(πu)) / 2
+//   constant       peak
+//   halving        peak / 2^n, where n counts halve-after, halve-after + halve-every, … up to (step - 1) / max_steps
+//
+// Every update up to max_steps has a rate above 0. With schedule-end max-time, max_steps is an estimate, and warm-up at
+// most a tenth of it. `config` must be resolved.
 double learning_rate_at(const ScheduleConfig& config, std::int64_t step, std::int64_t max_steps);
 
 }  // namespace attend

@@ -50,7 +50,7 @@ std::optional<Checkpoint> checkpoint_to_resume(const RunConfig& config) {
 }
 
 void dry_run(Trainer& trainer) {
-  trainer.dry_run();  // the first pass also allocates memory and compiles kernels for the sizes
+  trainer.dry_run();  // also allocates memory and compiles kernels for these sizes
   const auto start = std::chrono::steady_clock::now();
   const std::int64_t tokens = trainer.dry_run();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -58,7 +58,7 @@ void dry_run(Trainer& trainer) {
             seconds, static_cast<double>(tokens) / seconds, static_cast<double>(peak_resident_bytes()) / 1e6);
 }
 
-// Throws UserError if the options name a metric that validation does not compute.
+// Throws UserError if --best-metric is not computed by validation, or options need validation data that is missing.
 void check_validation(const Task& task, const TrainerConfig& config, const OptionOrigins& origins) {
   const std::vector<std::string> metrics = task.metrics();
   if (metrics.empty()) {
@@ -69,7 +69,7 @@ void check_validation(const Task& task, const TrainerConfig& config, const Optio
   }
 }
 
-// A training, one method per stage.
+// One training, a method per stage.
 class Session {
  public:
   Session(Job& job, const OptionOrigins& origins, const ProcessHooks& hooks)
@@ -86,7 +86,7 @@ class Session {
 
  private:
   void train_together();
-  void compare_ranks();    // checks that all ranks were started alike, each on its own GPU
+  void compare_ranks();    // throws unless all ranks have the same options and their own GPUs
   void open_run();         // locks the directory
   void resolve_options();  // from the command line, a resumed run, and the run of --init-from
   void build();            // text, model and schedule
@@ -136,7 +136,7 @@ void Session::train_together() {
   fit();
 }
 
-// Threads and device may differ between processes.
+// Threads and device may differ between ranks.
 void Session::compare_ranks() {
   std::vector<std::pair<std::string, std::string>> values = {{"attend", std::string(version())},
                                                              {"LibTorch", TORCH_VERSION}};

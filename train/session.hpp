@@ -19,16 +19,15 @@
 
 namespace attend {
 
-// Effects on the whole process, which a library must not have on its own: a program that does nothing but train
-// requests them.
+// Effects on the whole process, which a library must not have unless its program requests them.
 struct ProcessHooks {
-  std::function<void(const RunConfig&)> begin = [](const RunConfig&) {};  // all options are known, nothing is read yet
-  // Called before the first matrix product; `sizes_recur`: the sizes of batches recur.
+  std::function<void(const RunConfig&)> begin = [](const RunConfig&) {};  // called before text is read
+  // Called before the first matrix product. `sizes_recur`: batches have about the same size.
   std::function<void(std::int64_t parameters, bool sizes_recur)> model_built = [](std::int64_t, bool) {};
   Launch launch = {};  // one process, or one of several that train together
 };
 
-// The parts of a config that all kinds of training have in common.
+// The parts of a config that all kinds of training share.
 struct SessionConfig {
   template <class Config>
   explicit SessionConfig(Config& config)
@@ -39,7 +38,7 @@ struct SessionConfig {
         optimiser(config.optimiser),
         defaults(default_texts<Config>()) {}
 
-  BoundOptions options;  // all options of the config; like the references below, they refer to it
+  BoundOptions options;  // all options of the config, by reference like the members below
   RunConfig& run;
   TrainerConfig& trainer;
   ScheduleConfig& schedule;
@@ -47,7 +46,8 @@ struct SessionConfig {
   OptionTexts defaults;  // of this kind of training
 };
 
-// The specifics of a kind of training. The functions are called in the order of declaration.
+// The specifics of a kind of training. Functions are called in the order of declaration, except save_inputs: after
+// resolve_schedule.
 class Job {
  public:
   virtual ~Job() = default;
@@ -55,10 +55,10 @@ class Job {
   virtual RunKind kind() const = 0;
   virtual SessionConfig config() = 0;
 
-  // Adopts the model options of the run named by --init-from (core/options.hpp).
+  // Adopts the model options of the run named by --init-from.
   virtual void adopt_model(const OptionOrigins& origins) = 0;
 
-  // Throws UserError for contradictory options, after those of a resumed run or of --init-from were merged.
+  // Throws UserError for contradictory options. Those of a resumed run or of --init-from are merged before.
   virtual void validate(const OptionOrigins& origins) const = 0;
 
   // Reads tokenizers (the run's own if it is resumed) and text, and resolves options that depend on their size. Returns
@@ -67,12 +67,12 @@ class Job {
   // Writes the files needed to use the model: RUN/tokenizer, and for fine-tuning RUN/task.toml.
   virtual void save_inputs(const std::filesystem::path& run) const = 0;
 
-  // Builds the task and its model, on the CPU and in fp32; if `initial_weights`, with the weights of --init-from,
-  // otherwise for a checkpoint to be restored. Moves the text into the task, so it
-  // is called once.
+  // Builds the task and its model, on the CPU and in fp32. `initial_weights` is false if the weights are overwritten
+  // later, by a checkpoint or by those of the first rank; else those of --init-from are loaded. Moves the text into the
+  // task: called once.
   virtual std::unique_ptr<Task> make_task(bool initial_weights) = 0;
 
-  // Resolves learning rate, limits and intervals.
+  // Resolves learning rate, warm-up, limits and intervals.
   virtual void resolve_schedule(const Task& task) = 0;
 
   // The model's name, such as "transformer", and the options to lower if memory runs out.
@@ -80,10 +80,10 @@ class Job {
   virtual std::string memory_remedy() const = 0;
 };
 
-// Throws UserError for the user's mistakes, and Interrupted after a signal, once everything is saved, or when another
+// Throws UserError for the user's mistakes, and Interrupted after a signal, once everything is saved, or if another
 // process failed or was lost.
 //
-// With several processes, the first one makes the run: its directory, tokenizer and cache of encoded text. The others
+// With several processes, the first one creates the run: its directory, tokenizer and cache of encoded text. The others
 // wait and then read it like a resumed run. All must share one file system.
 void train(Job& job, const OptionOrigins& origins, const ProcessHooks& hooks = {});
 

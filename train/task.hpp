@@ -1,5 +1,4 @@
-// A task: the interface between a job and the trainer, that is, batches with their losses, and validation. To the
-// trainer, translation, pretraining and fine-tuning do not differ otherwise.
+// A task: the interface between a job and the trainer, that is, batches with their losses, and validation.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -28,10 +27,10 @@ namespace attend {
 // A batch ready to be trained on.
 struct MicroBatch {
   DataPosition position;
-  DataPosition after;  // position of the next batch, or of the next batch of each shard
+  DataPosition after;  // position once every shard has consumed its batch
   std::vector<LossTerm> terms = {};
   std::int64_t tokens = 0;                                  // for the speed in the log
-  std::vector<std::int64_t> examples = {};                  // as the user can find them: lines of the text
+  std::vector<std::int64_t> examples = {};                  // line numbers in the text, for messages
   std::function<std::vector<LossSum>(Pass&)> forward = {};  // one sum per term
   std::function<void(Watch&)> show = {};                    // Objective::show
 };
@@ -54,13 +53,12 @@ class Task {
 
   // State of the objective between updates.
   virtual NamedTensors objective_state() const { return {}; }
-  virtual void update_made(std::span<const double> /*means*/) {}  // moves it (objective.hpp)
+  virtual void update_made(std::span<const double> /*means*/) {}  // Objective::update_made
 
-  // The learning-rate factor of a parameter; the task knows its layer.
+  // The learning-rate factor of a parameter, by its full name.
   virtual double rate_of(const std::string& /*parameter*/) const { return 1; }
 
-  // The phase after the fraction `share` of the updates, for trainings with phases (a curriculum), each with its own
-  // stream of batches.
+  // The phase after the fraction `share` of the updates. Each phase of a curriculum has its own stream of batches.
   virtual std::int64_t phase_at(double /*share*/) const { return 0; }
 
   // Moves to a position in the endless stream of batches of a phase; next() then returns the batches of the shard.
@@ -70,19 +68,20 @@ class Task {
   // The batch that needs the most memory.
   virtual MicroBatch largest() = 0;
   virtual std::int64_t batches_per_epoch() const = 0;
-  // True if all batches of a phase have about the same number of tokens, so that sizes of matrix products recur.
+  // True if all batches of a phase have about the same number of tokens.
   virtual bool batches_are_alike() const { return false; }
 
-  // Names of the metrics of validate(), "loss" among them; none without validation data.
+  // Names of the metrics of validate() that may select the best checkpoint, "loss" among them; empty without validation
+  // data.
   virtual std::vector<std::string> metrics() const = 0;
 
-  // Metrics on held-out data, computed by all ranks together, with equal results. Readable output is written below the
+  // Metrics on held-out data, computed by all ranks together, with equal results. Translations are written below the
   // directory `run`, named after `step`. Throws Interrupted if a signal requests a stop.
   virtual std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) = 0;
 };
 
 // A task with one objective over a prefetched stream of batches. A derived class must call stop() in its destructor,
-// since the stream's thread reads its text.
+// since the background thread reads its text.
 template <class Batch>
 class StreamTask : public Task {
  public:
@@ -120,8 +119,8 @@ class StreamTask : public Task {
     return result;
   }
 
-  // Calls `measure` for this rank's share of the batches of held-out data, on the device, up to `most_tokens` tokens of
-  // all ranks.
+  // Calls `measure` for this rank's share of the held-out batches, moved to the device, until all ranks together have
+  // read `most_tokens` tokens.
   template <class Data, class Measure>
   void measure_held_out(const Data& data, std::int64_t most_tokens, Ranks& ranks, const Measure& measure) const {
     const torch::NoGradGuard no_grad;

@@ -22,7 +22,7 @@ void append(std::string& out, T value) {
 
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
-// Event.wall_time = 1, Event.step = 2; the caller adds the content.
+// An Event with wall_time = 1 and step = 2.
 std::string event(std::int64_t step) {
   std::string out;
   protobuf::append(out, {.number = 1, .wire = 1, .value = std::bit_cast<std::uint64_t>(now())});
@@ -30,7 +30,7 @@ std::string event(std::int64_t step) {
   return out;
 }
 
-// A CRC over data that contains CRCs is weak; TensorFlow stores a rotated and shifted one.
+// TensorFlow rotates each CRC and adds a constant, since a CRC over data that contains CRCs is weak.
 std::uint32_t masked_crc(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xa282ead8U; }
 
 }  // namespace

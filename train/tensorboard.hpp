@@ -16,7 +16,8 @@ std::uint32_t crc32c(std::string_view bytes);
 
 class TensorBoardWriter {
  public:
-  // Opens a new file in `directory`. The run resumes at `step`: TensorBoard drops later steps of earlier files.
+  // Opens a new file in `directory`; TensorBoard then drops the events of earlier files from `step` on. Throws
+  // UserError if it cannot be opened.
   TensorBoardWriter(const std::filesystem::path& directory, std::int64_t step);
 
   void scalar(std::string_view tag, std::int64_t step, double value);

@@ -28,8 +28,8 @@ constexpr std::size_t kMostTerms = 5;  // of a loss
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Forward and backward pass of one batch of an update. `totals` are the counts of the whole update. Returns the
-// weighted loss and then the reported value of each term, as scalars on the device.
+// Forward and backward pass of one batch. `totals` are the counts of the whole update. Returns the weighted loss, then
+// the reported value of each term: scalars on the device.
 std::vector<torch::Tensor> forward_backward(const MicroBatch& batch, const std::vector<std::int64_t>& totals,
                                             Pass pass) {
   const std::vector<LossSum> sums = batch.forward(pass);
@@ -146,7 +146,7 @@ void Trainer::sync_flags() {
   seconds_ = stop_save_seconds[2];
 }
 
-// The position after a batch is the same on all ranks, and at most the end of the last epoch.
+// The next batch of this rank; the position after it is equal on all ranks, and at most the end of the last epoch.
 MicroBatch Trainer::next_batch() {
   MicroBatch batch = task_.next();
   if (past_last_epoch(batch.after)) {
@@ -155,7 +155,8 @@ MicroBatch Trainer::next_batch() {
   return batch;
 }
 
-// Totals over the batches of all ranks; the first rank has a batch unless it is interrupted.
+// Totals over the batches of all ranks. The number of terms is that of the first rank, which has a batch unless
+// interrupted.
 Trainer::Totals Trainer::count(const std::vector<MicroBatch>& batches, bool interrupted) {
   std::array<double, 3 + kMostTerms> numbers = {};
   numbers.back() = interrupted ? 1 : 0;
@@ -195,9 +196,9 @@ void Trainer::update() {
     interrupted = true;
   }
   const Totals totals = count(batches, interrupted);
-  if (totals.interrupted) return;  // to be saved as it is
+  if (totals.interrupted) return;
 
-  // Every pass moves the running statistics; those of an update that is not made are put back.
+  // Every pass updates the running statistics; they are restored if the update is abandoned.
   std::vector<torch::Tensor> before;
   for (const auto& [name, tensor] : statistics_) before.push_back(tensor.clone());
   const auto abandon = [&] {
@@ -218,7 +219,7 @@ void Trainer::update() {
     batches[i].forward = {}, batches[i].show = {};  // frees its tensors
   }
   gradients_.finish();
-  // The loss, the reported value of each term, and the norm of the gradient, which the first rank determines.
+  // The loss, the reported value of each term, and the norm of the gradient, which the first rank alone adds.
   std::vector<double> found(totals.counts.size() + 2);
   if (!scalars.empty()) {
     const torch::Tensor values = at::stack(scalars).cpu();
@@ -379,7 +380,7 @@ void Trainer::save() {
   remove_old_checkpoints(run_, config_.keep_last, best);
 }
 
-// The update at which schedules end: with schedule-end max-time, the one reached at max-time at the speed so far.
+// The update at which schedules end; with schedule-end max-time, that reached at max-time at the speed so far.
 std::int64_t Trainer::last_step() const {
   const std::int64_t most = *config_.max_steps;
   if (schedule_.end != ScheduleEnd::max_time || state_.step == 0) return most;

@@ -1,7 +1,7 @@
-// The training loop: batches of a task, gradients, an update; validation, checkpoints and a log at their intervals.
+// The training loop: batches of a task, gradients, updates; validation, checkpoints and the log at intervals.
 //
-// The next update depends only on TrainState, the model and the optimiser; a checkpoint has all three, so a resumed run
-// equals an uninterrupted one, bit for bit (on a CPU, with the same number of threads).
+// The next update depends only on TrainState, the model and the optimiser. A checkpoint stores all three, so a resumed
+// run equals an uninterrupted one, bit for bit (on a CPU, with the same number of threads).
 #pragma once
 
 #include <algorithm>
@@ -44,11 +44,11 @@ struct TrainerConfig {
   std::string best_metric = "loss";
   std::int64_t log_every = 50;
   std::int64_t watch = 0;      // not an option of fine-tuning
-  std::int64_t processes = 1;  // number of processes; not an option
+  std::int64_t processes = 1;  // not an option
 
   static constexpr std::int64_t kMostSteps = 1'000'000'000;
 
-  // The updates in `batches`, the last one perhaps with fewer batches than the others; at most kMostSteps.
+  // The number of updates in `batches`, the last of which may have fewer batches; at most kMostSteps.
   std::int64_t updates_of(std::int64_t batches) const {
     const std::int64_t of_one = accumulate * processes;
     return std::min(kMostSteps, (batches + of_one - 1) / of_one);
@@ -113,16 +113,16 @@ struct TrainerConfig {
            .may_change = true});
   }
 
-  // Throws UserError if an option needs validation data.
+  // Throws UserError if a given option needs validation data.
   void refuse_validation(const OptionOrigins& origins) const;
-  // Throws UserError if several processes train a model with norms that need statistics of all of them.
+  // Throws UserError if several processes train a model with batch norms, whose statistics they do not share.
   void refuse_several(NormKind kind, const OptionOrigins& origins) const;
 };
 
-// True for metrics of validation that improve downwards.
+// True if a lower value of this validation metric is better.
 bool lower_is_better(std::string_view metric);
 
-// The reason why a run ended, and its words in the log.
+// The reason why a run ended, as worded in the log.
 enum class StopReason { max_steps, max_epochs, max_time, patience };
 template <>
 inline constexpr auto kEnumNames<StopReason> = std::to_array<EnumName<StopReason>>({
@@ -134,7 +134,7 @@ inline constexpr auto kEnumNames<StopReason> = std::to_array<EnumName<StopReason
 
 class Trainer {
  public:
-  // `run` is the run's directory. All arguments must outlive the trainer; `config` and `schedule` must be resolved, and
+  // `run` is the run's directory. References must outlive the trainer; `config` and `schedule` must be resolved, and
   // model and optimiser equal on all ranks.
   Trainer(Task& task, Optimiser& optimiser, const TrainerConfig& config, const ScheduleConfig& schedule,
           std::filesystem::path run, Ranks& ranks);
@@ -145,9 +145,9 @@ class Trainer {
   // Skips the batches of the next update, to get past a loss that is not finite.
   void skip_batches();
 
-  // Trains until a limit is reached. Throws Interrupted after SIGINT, SIGTERM or SIGHUP, and UserError if a loss or
-  // gradient is not finite, after writing the batch's examples to RUN/nonfinite-step-N.json; in both cases the last
-  // sound state is saved first.
+  // Trains until a limit is reached. Throws Interrupted after SIGINT, SIGTERM or SIGHUP or if another rank is lost, and
+  // UserError if a loss or gradient is not finite, after writing the examples of the update to
+  // RUN/nonfinite-step-N.json. Except after a lost rank, the last sound state is saved first.
   StopReason train();
 
   // One forward and backward pass of the largest batch, on this rank alone, without an update. Returns its tokens.
@@ -189,7 +189,7 @@ class Trainer {
   std::filesystem::path run_;
   Ranks& ranks_;
   GradientSum gradients_;
-  NamedTensors statistics_;               // the running statistics of the model
+  NamedTensors statistics_;               // running statistics of the model
   std::optional<WeightAverage> average_;  // with --ema
   std::optional<EventLog> log_;           // opened by train(), on the first rank
   ProgressLine progress_;
@@ -197,7 +197,7 @@ class Trainer {
   std::int64_t saved_ = -1;  // the step of the last checkpoint
   // State that all ranks share before each update.
   bool stop_ = false, save_request_ = false;
-  double seconds_ = 0;  // of the training, over the life of the run
+  double seconds_ = 0;  // spent, over the life of the run
   double seconds_before_ = 0;
   std::chrono::steady_clock::time_point started_;
 };

@@ -20,9 +20,9 @@ struct LayerName {
   bool in_stack = false;
 };
 
-// PLACE.LAYER of a parameter of a layer, as in a forward pass: "encoder.layers.3.linear1.weight" of a Transformer,
-// "decoder.weight_ih_l1_reverse" of an RNN, "layers.weight_ih_l1" of a recurrent language model, whose place is that of
-// an encoder. The name of the module of any other.
+// PLACE.LAYER of a parameter in a layer, as observers name it: of "encoder.layers.3.linear1.weight" of a Transformer,
+// "decoder.weight_ih_l1_reverse" of an RNN, or "layers.weight_ih_l1" of a recurrent language model, whose place is the
+// encoder. For any other parameter, the name of its module.
 LayerName layer_of(const std::string& parameter) {
   static const std::regex in_stack(R"((?:.*\.)?(encoder|decoder)\.(?:layers\.(\d+)\..*|\w+_l(\d+)(?:_reverse)?))");
   static const std::regex of_language_model(R"(layers\.\w+_l(\d+))");
@@ -54,8 +54,7 @@ Tensor rank_one_distance(const Tensor& x_MH, const Layout& layout) {
   return (squares_B1(rest) / squares_B1(x)).sqrt().mean();
 }
 
-// The squares of the singular values are the eigenvalues of W Wᵀ, which in fp64 are as exact as needed here and far
-// cheaper.
+// The squares of the singular values are the eigenvalues of W Wᵀ, whose fp64 accuracy suffices here.
 Tensor effective_rank(const Tensor& matrix) {
   const Tensor w = matrix.to(at::kDouble);
   const Tensor gram = w.size(0) < w.size(1) ? w.mm(w.t()) : w.t().mm(w);

@@ -1,4 +1,4 @@
-// The watch on depth of --watch: numbers of one update by layer, for the log.
+// --watch: statistics of one update by layer, for the log.
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -18,47 +18,48 @@
 
 namespace attend {
 
-// The distance of hidden states [M, H] from rank one, ‖X − 1xᵀ‖ / ‖X‖ in Frobenius norms, with x the mean over the
-// tokens of a sentence: the mean over sentences, a scalar. 0: all tokens of a sentence are equal (Dong et al. 2021,
-// arXiv 2103.03404, whose norm is another).
+// The distance of hidden states [M, H] from rank one, ‖X − 1xᵀ‖ / ‖X‖ in Frobenius norms, where x is the mean over the
+// tokens of a sentence; averaged over sentences, a scalar. 0 if all tokens of a sentence are equal (Dong et al. 2021,
+// arXiv 2103.03404, who use another norm).
 torch::Tensor rank_one_distance(const torch::Tensor& x_MH, const Layout& layout);
 
-// The effective rank of a matrix: exp of the entropy of its singular values, divided by their sum (Roy and Vetterli
-// 2007). A scalar, from 1 to the lesser size; 0 for a matrix of zeros.
+// The effective rank of a matrix: exp of the entropy of its singular values, normalised to a sum of 1 (Roy and Vetterli
+// 2007). A scalar, from 1 to the smaller dimension; 0 for a matrix of zeros.
 torch::Tensor effective_rank(const torch::Tensor& matrix);
 
-// The sentences that a watched forward pass reads: the first 16, or fewer, at least one, for at most 1,024 tokens.
+// The number of sentences in a watched forward pass: the first 16, or fewer, but at least one, to keep to 1,024 tokens.
 std::int64_t num_watched(const Layout& layout);
 
-// Numbers of one update, by QUANTITY/PLACE.LAYER; docs/formats.md lists them.
+// Statistics of one update, named QUANTITY/PLACE.LAYER; docs/formats.md lists them.
 //
 //   loss.backward();
 //   Watch watch(model);                 // gradients before clipping; copies the weights
 //   optimiser.step(rate, norm);
 //   watch.update_made();
-//   Pass pass = watch.pass(src, tgt);   // of the layouts of some sentences, without dropout and gradients
+//   Pass pass = watch.pass(src, tgt);   // the layouts of num_watched() sentences; no dropout
 //   model.forward(sentences, pass);
 //   log.write("watch", step, watch.values());
 //
-// It takes no random numbers and changes nothing.
+// It draws no random numbers and does not change training.
 class Watch final : public Observer {
  public:
   explicit Watch(const torch::nn::Module& model);
 
   void update_made();
 
-  // A forward pass of inference with this observer. `decoder`: of the queries of `decoder` and `cross`.
+  // An inference pass with this observer. `encoder` is the layout of the encoder's tokens, `decoder` that of the
+  // queries of decoder and cross-attention.
   Pass pass(const Layout& encoder, const Layout& decoder = {});
   void on_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) override;
   void on_hidden(AttentionPlace place, std::int64_t layer, const torch::Tensor& x_MH) override;
   void on_sub_layer(AttentionPlace place, std::int64_t layer, std::string_view sub_layer, const torch::Tensor& x_MH,
                     const torch::Tensor& output_MH) override;
 
-  // Names and numbers; the names are those of this object. A quotient by zero is not finite.
+  // Names and values; the names live as long as this object. A quotient by zero is not finite.
   std::vector<std::pair<std::string_view, double>> values() const;
 
  private:
-  // The parameters of a layer, or of a module that is in none.
+  // The parameters of a layer, or of a module outside the layers.
   struct Part {
     std::vector<torch::Tensor> parameters, before;
     bool in_stack = false;

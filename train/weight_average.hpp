@@ -1,10 +1,10 @@
-// The exponential moving average of a model's weights over its updates (Polyak and Juditsky 1992; as in the training of
-// the Transformer by Marian and TensorFlow). After update t = 1, 2, …, with w the parameters and running statistics,
+// The exponential moving average of a model's weights over its updates (Polyak and Juditsky 1992; also used for the
+// Transformer by Marian and TensorFlow). After update t = 1, 2, …, with w the parameters and running statistics,
 //
 //   average = d average + (1 - d) w,  d = min(decay, (1 + t) / (10 + t))
 //
-// The second term of the minimum lets the first averages forget the initial weights; without it, they would keep
-// decay^t of them.
+// The second term of the minimum lets early averages forget the initial weights, of which decay^t would remain
+// otherwise.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -22,10 +22,10 @@ class WeightAverage {
   // Starts with the model's weights. The model must outlive it.
   WeightAverage(const torch::nn::Module& model, double decay);
 
-  // Called after the model's update number `update`, counted from 1.
+  // Called after update number `update`, counted from 1.
   void add(std::int64_t update);
 
-  // The average under the names of weights_of(model): its own tensors, so that copying into them restores it.
+  // The average, named as in weights_of(model): its own tensors, so that copying into them restores it.
   const NamedTensors& weights() const { return average_; }
 
   // During its lifetime the model has the averaged weights.

@@ -11,7 +11,7 @@
 
 namespace attend {
 
-// A pending collective operation.
+// A sum in progress.
 class PendingSum {
  public:
   virtual ~PendingSum() = default;
@@ -29,19 +29,19 @@ class Communicator {
   // Copies the first rank's contiguous tensor to the others. Throws Interrupted if a rank is lost.
   virtual void from_first(torch::Tensor tensor) = 0;
 
-  // Sets the current activity of this rank, which others report if they lose it.
+  // Sets the current activity of this rank, which the others report if they lose it.
   virtual void doing(const std::string& activity) = 0;
   // Announces that this rank ends with an error that it reports itself.
   virtual void fail() = 0;
 };
 
-// Meets the other processes. Throws UserError if they do not arrive within five minutes.
+// Meets the other processes. Throws UserError if they do not all arrive within five minutes, or this build has no c10d.
 std::unique_ptr<Communicator> join(const Launch& launch, CommunicationBackend backend);
 
 // Throws UserError if this build or device does not support the backend.
 void check_backend(CommunicationBackend backend, bool on_cpu);
 
-// The library that sums the gradients, for the log: "Gloo", "NCCL", or "Gloo through the host's memory" for a GPU.
+// The library that sums the gradients, for the log, such as "NCCL" or, on a GPU, "Gloo through the host's memory".
 std::string gradient_carrier(CommunicationBackend backend, bool on_cpu);
 
 }  // namespace attend

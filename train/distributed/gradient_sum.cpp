@@ -31,7 +31,7 @@ GradientSum::GradientSum(const torch::nn::Module& model, Ranks& ranks) : ranks_(
   for (const torch::Tensor& parameter : model.parameters()) {
     if (parameter.requires_grad()) parameters.push_back(parameter);
   }
-  // The backward pass makes the gradients of the last layers first.
+  // The backward pass computes the gradients of the last layers first.
   for (const torch::Tensor& parameter : std::views::reverse(parameters)) {
     const std::int64_t full = buckets_.size() == 1 ? kFirstBucket : kBucket;
     if (buckets_.empty() || buckets_.back().end >= full) buckets_.emplace_back();

@@ -16,7 +16,8 @@ namespace attend {
 
 class GradientSum {
  public:
-  // Sums the gradients of all parameters that require one; both must outlive it. A single rank needs no sum.
+  // Sums the gradients of all parameters that require one. `model` and `ranks` must outlive it. With a single rank it
+  // does nothing.
   GradientSum(const torch::nn::Module& model, Ranks& ranks);
   GradientSum(const GradientSum&) = delete;
   GradientSum& operator=(const GradientSum&) = delete;
@@ -24,12 +25,12 @@ class GradientSum {
 
   // Announces that the next backward pass is the last of the update.
   void begin();
-  // Returns when every gradient is the sum over the ranks; it stays undefined if it is undefined on all of them. Throws
-  // Interrupted if a rank is lost.
+  // Waits until every gradient is the sum over the ranks; one that no rank has stays undefined. Throws Interrupted if a
+  // rank is lost.
   void finish();
 
  private:
-  // Parameters whose gradients are stored in one tensor, followed by the number of ranks that have each of them.
+  // Parameters whose gradients share one tensor, followed by the number of ranks that have each gradient.
   struct Bucket {
     std::vector<torch::Tensor> parameters = {};
     std::vector<std::int64_t> begins = {};  // of each, in `sums`
@@ -49,7 +50,7 @@ class GradientSum {
   Ranks& ranks_;
   std::vector<Bucket> buckets_;
   bool begun_ = false;
-  std::size_t launched_ = 0;  // buckets, in their order, which is the same on all ranks
+  std::size_t launched_ = 0;  // buckets, in the same order on all ranks
 };
 
 }  // namespace attend

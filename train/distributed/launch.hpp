@@ -1,5 +1,5 @@
-// The environment of the processes of one training, which is started by torchrun or any launcher that sets the same
-// variables, one process per rank.
+// How the processes of one training were launched, one per rank, as read from the environment variables of torchrun;
+// any launcher that sets them will do.
 //
 //   RANK WORLD_SIZE               number of this process, and number of processes
 //   LOCAL_RANK LOCAL_WORLD_SIZE   the same on this machine; 0 and 1 if missing
@@ -28,10 +28,10 @@ struct Launch {
   int local_rank = 0, local_size = 1;
   std::string address = {};
   std::uint16_t port = 0;
-  bool listens = false;  // this process, at address:port
+  bool listens = false;  // this process serves address:port
   int attempt = 0;
 
-  // A single process if the variables are not set. Throws UserError if they contradict each other.
+  // A single process if the variables are not set. Throws UserError if some are missing or invalid.
   static Launch from_environment();
 
   bool several() const { return size > 1; }

@@ -22,7 +22,7 @@ std::string text_of(const torch::Tensor& bytes) {
   return {reinterpret_cast<const char*>(bytes.const_data_ptr<std::uint8_t>()), static_cast<std::size_t>(bytes.numel())};
 }
 
-// A copy of the numbers: after a rank is lost, a pending operation may still write to it.
+// Copied, since a pending operation may still write to the tensor after a rank is lost.
 torch::Tensor tensor_of(std::span<const double> numbers) {
   return at::from_blob(const_cast<double*>(numbers.data()), {std::ssize(numbers)}, at::kDouble).clone();
 }

@@ -1,7 +1,7 @@
 // The processes that train one model together, each called a rank. All ranks call the same functions in the same order;
-// with a single process each function is the identity.
+// a single process has nothing to exchange.
 //
-// The ranks that wait for a rank notice if it has died, was stopped or lost its network; they report it and end.
+// If a rank dies, is stopped or loses its network, the ranks that wait for it notice, report it and end.
 #pragma once
 
 #include <torch/types.h>
@@ -37,7 +37,7 @@ class Ranks {
   // This rank's batches.
   Shard shard() const { return {.index = launch_.rank, .count = launch_.size}; }
 
-  // Sets the current activity of this rank, such as "update 12", which others report if they lose it.
+  // Sets the current activity of this rank, such as "update 12", which the others report if they lose it.
   void doing(const std::string& activity);
 
   // Announces that this rank ends with an error that it reports itself, so that the others end silently. After leave()
@@ -49,7 +49,7 @@ class Ranks {
   // Sums over the ranks, element by element.
   void sum(std::span<double> numbers);
   double sum(double number);
-  // Starts to sum a contiguous tensor, in place. Every rank gets the same bits. Only for several ranks.
+  // Starts to sum a contiguous tensor, in place. Every rank gets the same bits. Requires several ranks.
   std::unique_ptr<PendingSum> begin_sum(torch::Tensor tensor);
 
   // Returns the first rank's text on all ranks.
@@ -65,9 +65,10 @@ class Ranks {
   // Waits until all ranks are ready to end.
   void leave();
 
-  // Compares values that must be equal on all ranks. Throws UserError on the first rank that differs from rank 0.
+  // Throws UserError on the first rank with a value other than that of rank 0, and Interrupted on the others.
   void compare(const std::vector<std::pair<std::string, std::string>>& named_values);
-  // Throws UserError on the second of two ranks that would use one GPU of one machine. `device` is cpu or cuda:N.
+  // Throws UserError on the second of two ranks that would share a GPU, and Interrupted on the others. `device` is cpu
+  // or cuda:N.
   void refuse_shared_gpu(const std::string& device);
 
  private:

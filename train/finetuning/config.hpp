@@ -84,7 +84,7 @@ struct FinetuningConfig {
     AnswerConfig::visit(self.answers, visit);
   }
 
-  // Throws UserError for contradictory options, from any source.
+  // Throws UserError for contradictory options, whatever their source.
   void refuse_contradictions(const OptionOrigins& origins) const;
 };
 
@@ -103,11 +103,12 @@ struct FinetuningCommand {
                    "commands given RUN use the seed with the best validation score; none: only --seed",
            .placeholder = "A..B"});
   }
-  // Throws UserError if the options of this call do not describe a run.
+  // Throws UserError for missing or contradictory options of this call.
   void validate(const OptionOrigins& origins) const;
 };
 
-// The first and last seed of a range such as "3..5".
+// The first and last seed of a range such as "3..5". Throws UserError, named by `origin`, unless it has 1 to 1000
+// seeds.
 std::pair<std::int64_t, std::int64_t> seeds_of(const std::string& text, const std::string& origin);
 
 }  // namespace attend

@@ -88,8 +88,8 @@ struct Ancestor {
 };
 
 // The pooling if --pooling is auto. Two texts are compared by their alignment, since [CLS] represents a pair well only
-// after more pretraining than attend's own encoders get. For a single text [CLS] is useless if no objective has trained
-// it.
+// after more pretraining than an encoder of attend usually gets. For a single text, [CLS] is useless unless an
+// objective has trained it.
 std::optional<Pooling> default_pooling(const TextModelOptions& model, const LabelledTask& task,
                                        const std::optional<Ancestor>& ancestor) {
   if (!is_of_sequences(task.kind)) return std::nullopt;
@@ -110,7 +110,7 @@ class FinetuningJob : public Job {
     ancestor_ = Ancestor::read(config_.run.init_from);
     TextModelOptions theirs = ancestor_->model;
     theirs.pooling = config_.model.pooling;  // belongs to the head, which may be new
-    // Pretraining has another default of this option, which has no meaning without a table of positions.
+    // Pretraining has another default of this option, which applies only to a table of positions.
     BertOptions& stack = theirs.encoder;
     if (stack.block.positions != PositionKind::learned) stack.initial_positions = InitialPositions::random;
     adopt_model_options(bind(config_.model), bind(theirs), ancestor_->run, origins);
@@ -184,8 +184,8 @@ class FinetuningJob : public Job {
     const std::int64_t passes = trainer.max_epochs.value_or(3);
     if (!trainer.max_steps) trainer.max_steps = trainer.updates_of(passes * epoch);
     if (!config_.schedule.learning_rate) {
-      // Wider encoders need smaller rates: 5e-5 at width 768 (arXiv 1810.04805, appendix A.3), 2e-4 at 128
-      // (1908.08962); encoders pretrained by attend have seen less text and need three times these rates.
+      // Wider encoders need smaller rates: 3.3e-5 at width 768 (arXiv 1810.04805, appendix A.3: 2e-5 to 5e-5), 2e-4 at
+      // 128 (1908.08962). Encoders pretrained by attend have seen less text and need three times these rates.
       const auto width = static_cast<double>(width_of(config_.model.encoder));
       const double rate = std::clamp(0.0256 / width, 2e-5, 2e-4);
       config_.schedule.learning_rate = !ancestor_ ? 5e-4 : ancestor_->imported ? rate : 3 * rate;
@@ -230,7 +230,7 @@ class FinetuningJob : public Job {
         "give --init-from RUN of attend pretrain, or, to start from random weights, --tokenizer FILE of attend vocab");
   }
 
-  // A language model may have a tokenizer that no encoder could have.
+  // The tokenizer of a language model may lack the special pieces of an encoder.
   Tokenizer tokenizer_of_ancestor() const {
     if (ancestor_->kind != RunKind::language) return load_run_tokenizer(ancestor_->run);
     const fs::path file = ancestor_->run / "tokenizer" / kJointTokenizer;
@@ -248,8 +248,8 @@ class FinetuningJob : public Job {
     return split;
   }
 
-  // The weights of the model that the ancestor may have, under their names there: a language model is the whole model
-  // of its own run.
+  // The weights of the model that the ancestor may have, under their names there. A run of a language model has the
+  // encoder alone, without its prefix.
   NamedTensors names_in_ancestor(const TextModelImpl& model) const {
     NamedTensors weights = weights_of(model);
     if (ancestor_->kind != RunKind::language) return weights;

@@ -11,7 +11,7 @@ namespace attend {
 void finetune(const FinetuningConfig& config, const OptionOrigins& origins, const ProcessHooks& hooks);
 
 // One run per seed in RUN/seed-N, and RUN/seeds.json with their scores, mean, standard deviation and best seed. Without
-// seeds, a single run as above.
+// --seeds, a single run as above.
 void finetune(const FinetuningCommand& command, const OptionOrigins& origins, const ProcessHooks& hooks);
 
 }  // namespace attend

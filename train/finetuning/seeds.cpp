@@ -1,3 +1,4 @@
+// Fine-tuning with several seeds (--seeds).
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

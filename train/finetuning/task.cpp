@@ -23,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The weight of errors on each label: as given, or for `balanced` n / (labels * frequency), whose mean over the
-// training examples is 1.
+// The weight of errors on each label: as given, or if `balanced` n / (L n_l), where n_l of the n training labels are l.
+// Their mean over the training labels is 1.
 torch::Tensor label_weights(const std::vector<std::string>& given, const LabelledTask& task, const TaskSplit& train,
                             torch::Device device) {
   if (given.empty()) return {};
@@ -62,7 +62,7 @@ torch::Tensor label_weights(const std::vector<std::string>& given, const Labelle
   return at::tensor(weights, at::kDouble).to(device, at::kFloat);
 }
 
-// The loss of a task's head on its encoder.
+// The loss of a task's head.
 class HeadObjective : public Objective<LabelledBatch> {
  public:
   // Errors are weighted by their label's weight if `label_weights_L` is defined.
@@ -83,10 +83,10 @@ class HeadObjective : public Objective<LabelledBatch> {
   torch::Tensor label_weights_L_;
 };
 
-// The name of the score on a further validation file.
+// The name of the score on a validation file after the first.
 std::string score_name(const TaskSplit& split) { return fs::path(split.file).stem().string() + "_score"; }
 
-// The samples, shuffled anew for every epoch.
+// The training samples, reshuffled every epoch.
 class ShuffledSamples {
  public:
   ShuffledSamples(const std::vector<Sample>& samples, std::int64_t batch_size, std::uint64_t seed)

@@ -18,18 +18,19 @@ namespace attend {
 
 class FinetuningTask : public StreamTask<LabelledBatch> {
  public:
-  // `task` must have all its labels.
+  // `task` must have all its labels. Throws UserError for invalid --label-weights or --freeze.
   FinetuningTask(TextModel model, const LabelledTask& task, const Tokenizer& tokenizer, const FinetuningConfig& config,
                  TaskSplit train, std::vector<TaskSplit> valid);
   ~FinetuningTask() override { stop(); }
 
   torch::nn::Module& model() override { return *model_; }
-  // Layer-wise decay: layer_decay to the power of the layers above.
+  // Layer-wise decay: layer_decay to the power of the number of layers above, including the head.
   double rate_of(const std::string& parameter) const override;
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override;
   std::vector<std::string> metrics() const override;
-  // For the first validation file the loss and all metrics of the task; for each further file its score, as FILE_score.
+  // For the first validation file, the loss and all metrics of the task; for each further file its score, as
+  // STEM_score.
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
  private:

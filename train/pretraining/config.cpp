@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
-// Throws UserError for several processes if the model remembers the text before a segment.
+// Throws UserError if several processes train a model that carries state from one segment to the next.
 void refuse_carrying(const PretrainingConfig& config, const OptionOrigins& origins) {
   if (!config.model.carries() || config.trainer.processes == 1) return;
   throw UserError(origins(config.model.is_recurrent() ? "cell" : "memory") +

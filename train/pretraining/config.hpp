@@ -31,7 +31,7 @@ struct PretrainingConfig {
   InstanceConfig instances = {};
   MaskingConfig masking = {};
   std::optional<std::int64_t> max_tokens = {};
-  LanguageOptions model = [] {  // of a BERT, which has no cell, `stack`
+  LanguageOptions model = [] {  // a BERT uses only `stack`
     BertOptions stack = {.dropout = 0, .initial_positions = InitialPositions::sinusoids};
     stack.block.attention_dropout = 0;
     return LanguageOptions{.stack = stack};
@@ -102,22 +102,24 @@ struct PretrainingConfig {
           {.help = "tokens of validation text per validation, the same each time", .min = 1});
   }
 
-  // The sequence lengths and batches of the run in sequence; phases without a batch size use `tokens`.
+  // The phases of the run; those without a batch size use `tokens`. Throws UserError, named by `origin`, if --phase is
+  // invalid.
   std::vector<Phase> lengths(const std::string& origin, std::int64_t tokens) const;
 
-  // The longest sequence length.
+  // The longest sequence length of all phases.
   std::int64_t longest() const;
 
   bool is_causal() const { return objective == PretrainingKind::causal; }
-  // True if sequences have two parts, whose relation is an objective, too.
+  // True if the relation of two parts of a sequence is an objective.
   bool relates_parts() const {
     return objective == PretrainingKind::masked && instances.sequence_objective != SequenceObjective::none;
   }
 
-  // The norm of a Transformer that is a language model is pre, as in GPT-2, unless it is given.
+  // Unless --norm is given, a Transformer language model has norms before the sub-layers, as GPT-2; other models,
+  // after.
   void set_defaults(const OptionOrigins& origins);
 
-  // Throw UserError if the options of this call do not describe a run, or if options from any source contradict others.
+  // Throw UserError: validate() if --run is missing, the other for contradictory options from any source.
   void validate(const OptionOrigins& origins) const { run.validate(origins); }
   void refuse_contradictions(const OptionOrigins& origins) const;
 };

@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What both kinds of pretraining have in common: the text and its tokenizer, and how long they take.
+// The common part of all kinds of pretraining: text, tokenizer and schedule.
 class PretrainingJob : public Job {
  public:
   explicit PretrainingJob(PretrainingConfig config) : config_(std::move(config)) {}
@@ -84,16 +84,15 @@ class PretrainingJob : public Job {
   }
 
  protected:
-  // A tokenizer with the pieces that this kind needs.
+  // Loads a tokenizer. Throws UserError if it lacks special pieces that this kind needs.
   virtual Tokenizer load_tokenizer(const fs::path& file) const = 0;
   Tokenizer tokenizer_of(const fs::path& run) const { return load_tokenizer(run / "tokenizer" / kJointTokenizer); }
-  // Checks and resolves what only this kind has.
+  // Checks and resolves options of this kind only.
   virtual void resolve(bool resumed) = 0;
-  // Of the learning rate at a width, beside that of a BERT.
+  // The default learning rate relative to that of a BERT of the same width.
   virtual double factor_of_rate() const { return 1; }
 
-  // Initial weights: random ones, then those of --init-from, which `load` copies into the model from a file, if
-  // `initial`.
+  // Initialises the weights randomly, then, if `initial`, from the run of --init-from by calling `load` with its file.
   void initialise_weights(torch::nn::Module& model, bool initial, const std::function<void(const fs::path&)>& load) {
     initialise(model, {.matrices = config_.model.stack.initialiser}, static_cast<std::uint64_t>(config_.trainer.seed));
     if (!initial || config_.run.init_from.empty()) return;
@@ -105,7 +104,7 @@ class PretrainingJob : public Job {
     load(find_weights(from, "auto"));
   }
 
-  // Theirs, for `ours` that were not given.
+  // Adopts the options of the run of --init-from for those that were not given.
   template <class Options>
   void adopt(Options& ours, RunKind kind, const OptionOrigins& origins) const {
     check_is_run(config_.run.init_from, kind);
@@ -137,7 +136,7 @@ class PretrainingJob : public Job {
   }
 };
 
-// Masked tokens, or tokens in a permuted order: a BERT.
+// A BERT, which predicts masked tokens, or tokens in a permuted order.
 class MaskedJob final : public PretrainingJob {
  public:
   using PretrainingJob::PretrainingJob;
@@ -174,7 +173,7 @@ class MaskedJob final : public PretrainingJob {
   }
 };
 
-// Each token from those before it: a language model.
+// A language model, which predicts each token from those before it.
 class CausalJob final : public PretrainingJob {
  public:
   using PretrainingJob::PretrainingJob;
@@ -199,7 +198,7 @@ class CausalJob final : public PretrainingJob {
 
   void resolve(bool resumed) override {
     if (!resumed || !config_.model.carries()) return;
-    // The text is read by as many streams as there are batches in an update, each with a state of its own.
+    // An update has one batch of each stream of text, and each stream has its own state.
     const auto began = read_config<TrainerConfig>(fs::path(config_.run.run) / "config.toml", UnknownKeys::ignore);
     if (began.accumulate == config_.trainer.accumulate) return;
     throw UserError("--accumulate: " + std::to_string(config_.trainer.accumulate) + ", but the run in " +
@@ -208,7 +207,7 @@ class CausalJob final : public PretrainingJob {
                     "resume with the same value, or start another run from its weights with --init-from");
   }
 
-  // Norms before the sub-layers, and recurrent layers, bear higher rates.
+  // Pre-norm and recurrent layers tolerate higher rates.
   double factor_of_rate() const override {
     return config_.model.is_recurrent() || config_.model.stack.block.norm == NormPlace::pre ? 2 : 1;
   }

@@ -31,7 +31,7 @@ std::vector<LossSum> LanguageObjective::losses(const LanguageBatch& batch, Pass&
 
 void LanguageObjective::show(const LanguageBatch& batch, Watch& watch) const {
   const Sequences first = first_sentences(batch.tokens, num_watched(batch.tokens.layout));
-  Pass pass = watch.pass(first.layout, first.layout);  // blocks are those of a decoder, recurrent layers of an encoder
+  Pass pass = watch.pass(first.layout, first.layout);  // `decoder` for Transformer layers, `encoder` for recurrent ones
   model_->forward(first, pass);
 }
 

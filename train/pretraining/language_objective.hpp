@@ -1,8 +1,8 @@
 // The objective of a language model: the cross-entropy of each token, given those before it.
 //
-// A model that carries its state from one segment of a text to the next (truncated backpropagation through time) goes
-// on with the state that the last batch of the same lane left (data/batch/causal_data.hpp). That of an update that is
-// not made is left as it was.
+// A model that carries state from one segment of a text to the next (truncated backpropagation through time) starts
+// from the state after the previous batch of the same lane (data/batch/causal_data.hpp). An update that is abandoned
+// leaves the carried state unchanged.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace attend {
 
 class LanguageObjective : public Objective<LanguageBatch> {
  public:
-  // Batches of `lanes` lanes, each of `rows` segments, for a model that carries its state; 0 lanes for another one.
+  // For a model that carries state: batches of `lanes` lanes, each of `rows` segments. Otherwise `lanes` is 0.
   LanguageObjective(LanguageModel model, std::int64_t lanes, std::int64_t rows, torch::Device device);
 
   std::vector<LossTerm> terms(const LanguageBatch& batch) const override {
@@ -27,14 +27,14 @@ class LanguageObjective : public Objective<LanguageBatch> {
   std::vector<LossSum> losses(const LanguageBatch& batch, Pass& pass) const override;
   void show(const LanguageBatch& batch, Watch& watch) const override;
 
-  // Each part of the state of each lane, carried.LANE.PART.
+  // The carried state, one tensor for each lane and part: "carried.LANE.PART".
   NamedTensors state() const override;
   void update_made(std::span<const double> means) override;
 
  private:
   LanguageModel model_;
-  std::vector<std::vector<torch::Tensor>> carried_;        // the parts of each lane, fp32
-  mutable std::vector<std::vector<torch::Tensor>> after_;  // those that the passes since the last update left; or none
+  std::vector<std::vector<torch::Tensor>> carried_;        // parts of each lane, fp32
+  mutable std::vector<std::vector<torch::Tensor>> after_;  // the same after this update
 };
 
 }  // namespace attend

@@ -10,7 +10,7 @@
 namespace attend {
 namespace {
 
-// How many batches go on at a time.
+// The number of lanes: `at_a_time` if the model carries state, else 0.
 std::int64_t lanes_of(const LanguageModelImpl& model, std::int64_t at_a_time) {
   return model.beginning(/*rows=*/1).empty() ? 0 : at_a_time;
 }
@@ -34,7 +34,7 @@ LanguageTask::LanguageTask(LanguageModel model, const Tokenizer& tokenizer, cons
       valid_(std::move(valid)) {
   batches_per_epoch_ = training_data().num_batches();
   if (!valid_) return;
-  const bool carries = !model_->beginning(/*rows=*/1).empty();  // in one stream, so that all models read the same text
+  const bool carries = !model_->beginning(/*rows=*/1).empty();  // in one lane, so that all models read the same text
   held_out_.emplace(*valid_, end_,
                     CausalDataConfig{.length = config.instances.length,
                                      .max_tokens = carries ? config.instances.length : *config.max_tokens,
@@ -54,7 +54,7 @@ MicroBatch LanguageTask::largest() {
   batch.begins = config_.model.memory == 0;
   if (!batch.begins) {
     for (const auto& [name, part] : objective_state()) {
-      if (part.dim() == 1) part.fill_(static_cast<double>(config_.model.memory));  // all of it is known
+      if (part.dim() == 1) part.fill_(static_cast<double>(config_.model.memory));  // the memory is full
     }
   }
   return micro_batch(std::move(batch));
@@ -69,7 +69,7 @@ std::vector<ValidationMetric> LanguageTask::validate(const std::filesystem::path
                                                      Ranks& ranks) {
   std::array<double, 3> sums = {};
   auto& [nll, count, correct] = sums;
-  Carried carried;  // of a model that carries it: there is one rank
+  Carried carried;  // if the model has one, there is a single rank
   measure_held_out(*held_out_, config_.valid_tokens, ranks, [&](const LanguageBatch& batch) {
     Pass pass = Pass::inference();
     const torch::Tensor hidden_MH = model_->forward(batch.tokens, pass, &carried);

@@ -25,13 +25,12 @@ class LanguageTask : public StreamTask<LanguageBatch> {
   ~LanguageTask() override { stop(); }
 
   torch::nn::Module& model() override { return *model_; }
-  // With a memory, after that is full. The state of the objective is then no longer that of the training.
+  // With a memory, a batch that finds it full; this overwrites the state of the objective.
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   bool batches_are_alike() const override { return true; }
   std::vector<std::string> metrics() const override;
-  // Loss and perplexity of a token, and the share of tokens that are the likeliest, over the first --valid-tokens
-  // tokens of the text; a model that carries its state does so here, too.
+  // Loss, perplexity and accuracy over the first --valid-tokens tokens of the text; state is carried as in training.
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
  private:

@@ -1,5 +1,6 @@
-// The two objectives of BERT (arXiv 1810.04805, section 3.1): prediction of masked tokens, and of whether the second
-// part follows the first; or that of XLNet (1906.08237, eq. 3): prediction of the last tokens of an order.
+// The two objectives of BERT (arXiv 1810.04805, section 3.1), prediction of masked tokens and of the relation of two
+// parts of a sequence; or that of XLNet (1906.08237, section 2.3, partial prediction), prediction of the last tokens of
+// an order.
 #pragma once
 
 #include <utility>
@@ -31,7 +32,7 @@ class PretrainingObjective : public Objective<PretrainingBatch> {
     return sums;
   }
 
-  // All hidden states of the last layer, too.
+  // Observes the hidden states of all tokens in the last layer, too.
   void show(const PretrainingBatch& batch, Watch& watch) const override {
     const Sequences first = first_sentences(batch.input.tokens, num_watched(batch.input.tokens.layout));
     Pass pass = watch.pass(first.layout);

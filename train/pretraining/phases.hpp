@@ -18,14 +18,15 @@ struct Phase {
   bool pairs = true;            // false: single segments, even if the objective has pairs
 };
 
-// Parses phases as above, LENGTH[@MAX-TOKENS]:SHARE%; at least one. `origin` names their source in messages. Throws
-// UserError for an invalid phase, shares that do not sum to 100%, and a batch too small for a sequence.
+// Parses phases as above, LENGTH[@MAX-TOKENS]:SHARE%; at least one. `max_tokens` is the default. Throws UserError,
+// named by `origin`, for an invalid phase, shares that do not sum to 100%, and a batch too small for a sequence.
 std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std::string& origin,
                                 std::int64_t max_tokens);
 
 // Sequences of 16, then 32 tokens (if shorter than `length`) for three quarters and one quarter of the fraction `share`
-// of the updates, then `length`. In a 16-token sequence even uniform attention gives each neighbour 1/16 of its weight,
-// which is enough of a gradient to start from. Sentence pairs are switched off: each part would be only a few words.
+// of the updates, then of `length`. In a 16-token sequence even uniform attention gives each neighbour 1/16 of its
+// weight, a gradient large enough to start from. Short phases have no sentence pairs, whose parts would be only a few
+// words.
 std::vector<Phase> short_first(double share, std::int64_t length, std::int64_t max_tokens);
 
 }  // namespace attend

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kCounted = 10'000'000;
 
-// -ln of the frequency of each piece among the first tokens of the text, with add-one smoothing.
+// -ln of the frequency of each piece among the first tokens of the text, with add-one smoothing, [V].
 torch::Tensor unigram_nll(const DocumentCorpus& corpus, std::int64_t vocabulary) {
   std::vector<std::int32_t> ids;
   corpus.append(0, std::min(kCounted, corpus.num_tokens()), ids);
@@ -39,8 +39,8 @@ PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& toke
       train_(std::move(train)),
       valid_(std::move(valid)) {
   batches_per_epoch_ = training_data(std::ssize(phases_) - 1).num_batches();
-  // The same masks or orders at every validation, with the paper's masking in every run, so that runs are comparable;
-  // the length is that of the last phase.
+  // The same masks or orders at every validation, and the masking of the paper whatever the options, so that runs are
+  // comparable. The length is that of the last phase.
   if (valid_) held_out_.emplace(data(*valid_, MaskingConfig{}, 0, phases_.back()));
 }
 

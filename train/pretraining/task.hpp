@@ -1,4 +1,4 @@
-// Pretraining on raw text: masked tokens, and the relation of the second part of a sequence to the first.
+// Pretraining of a BERT on raw text: masked or permuted tokens, and the relation of two parts of a sequence.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ class PretrainingTask : public StreamTask<PretrainingBatch> {
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   bool batches_are_alike() const override { return true; }
   std::vector<std::string> metrics() const override;
-  // Loss, perplexity and accuracy of masked tokens, and accuracy of pairs if they are trained. Warns if the model,
-  // after kPlateauSteps and at its full length, is hardly better than predicting by the frequency of the pieces.
+  // Loss, perplexity and accuracy of the predicted tokens, and accuracy of pairs if they are trained. Warns if, after
+  // kPlateauSteps and in the last phase, the model is hardly better than predicting by the frequency of the pieces.
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
  private:
@@ -45,7 +45,7 @@ class PretrainingTask : public StreamTask<PretrainingBatch> {
   PretrainingData data(const DocumentCorpus& corpus, const MaskingConfig& masking, std::uint64_t seed,
                        const Phase& phase) const;
   PretrainingData training_data(std::int64_t phase) const;
-  void warn_of_plateau(double loss, const std::vector<torch::Tensor>& labels, Ranks& ranks);  // of held-out batches
+  void warn_of_plateau(double loss, const std::vector<torch::Tensor>& labels, Ranks& ranks);
 
   BertForPretraining model_;
   Tokenizer tokenizer_;
@@ -56,7 +56,7 @@ class PretrainingTask : public StreamTask<PretrainingBatch> {
   std::int64_t batches_per_epoch_ = 0;
   std::optional<DocumentCorpus> valid_;
   std::optional<PretrainingData> held_out_;  // refers to valid_
-  std::optional<double> unigram_loss_;       // loss on the held-out labels of predicting by the frequency of the pieces
+  std::optional<double> unigram_loss_;       // held-out loss of predicting by frequency
 };
 
 }  // namespace attend

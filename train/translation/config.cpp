@@ -13,8 +13,8 @@
 namespace attend {
 
 void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) const {
-  // For these, the sizes that the text will choose are those of little text: both widths are powers of two, and both
-  // dropouts above 0.
+  // Options are checked against the sizes for a small text. Those for a large text fit the same options: both widths
+  // are powers of two, and both dropouts above 0.
   TranslationConfig sized = *this;
   resolve_sizes(sized, 0);
   check_model(sized.model, origins);
@@ -83,14 +83,14 @@ void TranslationConfig::check_sizes(const OptionPlace& place) const {
   }
   if (model.width) {
     const BlockConfig block = block_config(model.block, *model.width, place);
-    const std::int64_t layer = relations.layer.value_or(-1);  // none that pruned heads are in, until it is chosen
+    const std::int64_t layer = relations.layer.value_or(-1);  // -1: not chosen yet; no heads are pruned there
     check("guided-relations-head", relations.head, "head",
           std::ssize(kept_heads(block.pruned, AttentionPlace::encoder, layer, block.heads)));
   }
 }
 
 void resolve_sizes(TranslationConfig& config, std::uint64_t target_tokens) {
-  // With a few hundred thousand sentences, the base model of arXiv 1706.03762 overfits, and a small one is fast.
+  // With a few hundred thousand sentences, the base model of arXiv 1706.03762 overfits; a small one is also faster.
   const bool small = target_tokens < 5'000'000;
   const bool transformer = config.model.model == ModelKind::transformer;
   const std::int64_t layers = transformer ? (small ? 3 : 6) : (small ? 1 : 2);
@@ -116,7 +116,7 @@ void resolve_training(TranslationConfig& config, std::int64_t batches_per_epoch)
   const std::int64_t epoch = config.trainer.updates_of(batches_per_epoch);
   const bool transformer = config.model.model == ModelKind::transformer;
   if (!config.schedule.learning_rate) {
-    // Wider models need smaller steps; a Transformer of width 512 gets the usual 7e-4 for batches of 4,096 tokens.
+    // Wider models need smaller rates; a Transformer of width 512 gets the usual 7e-4 for batches of 4,096 tokens.
     const double rate = (transformer ? 1e-3 : 2e-3) * std::sqrt(256.0 / static_cast<double>(*config.model.width));
     config.schedule.learning_rate = std::min(rate, 3e-3);
   }

@@ -23,7 +23,7 @@
 
 namespace attend {
 
-// Paths may change when a run is resumed: the content of the files is compared instead.
+// Paths may change when a run is resumed; the content of the files is compared instead.
 struct TranslationConfig {
   RunConfig run = {};
   std::vector<std::string> train;
@@ -95,16 +95,15 @@ struct TranslationConfig {
            .may_change = true});
   }
 
-  // Throw UserError if the options of this call do not describe a run, or if options from any source contradict others.
+  // Throw UserError: validate() if --run is missing, the other for contradictory options from any source.
   void validate(const OptionOrigins& origins) const { run.validate(origins); }
   void refuse_contradictions(const OptionOrigins& origins) const;
-  // Throws UserError if factors or guided heads do not fit the sizes that are chosen: the text chooses the others.
+  // Throws UserError if factors or guided heads do not fit the sizes that are known; others depend on the text.
   void check_sizes(const OptionPlace& place) const;
 };
 
-// Resolve "auto": sizes of model and batches, and dropout, by the number of target tokens; and by the batches and the
-// model, learning rate, warm-up, limits and intervals. None depends on a limit that may be raised later, so that a
-// prolonged run equals a run with the higher limit from the start.
+// Resolve "auto": model sizes, dropout and batch size from the number of target tokens; then learning rate, warm-up,
+// max-steps and valid-every. Learning rate and warm-up do not depend on limits, which may be raised later.
 void resolve_sizes(TranslationConfig& config, std::uint64_t target_tokens);
 void resolve_training(TranslationConfig& config, std::int64_t batches_per_epoch);
 

@@ -1,9 +1,9 @@
-// Guided attention: the weights of a head learn from given links between words, besides the translation.
+// Guided attention: besides the translation, the weights of a head learn given links between words.
 //
 //   loss = -Σ_t Σ_s g_ts log a_ts
 //
-// a_ts is the weight that query t gives to piece s. g_t is uniform over the pieces that t is linked with; a piece
-// without links, and the end of a sentence, have no loss. There are two guides:
+// a_ts is the weight that query t gives to piece s; g_t is uniform over the pieces linked with t. A piece without
+// links, and the end of a sentence, have no loss. There are two guides:
 //
 //   alignment   from each target piece to the source pieces that it translates, while it is predicted: of the first
 //               head of a layer of the decoder, or of the attention of a recurrent decoder (Chen et al. 2016, arXiv
@@ -89,7 +89,7 @@ struct GuidedRelationsConfig {
   bool guides() const { return !trees.empty(); }
 };
 
-// A head that is guided, and the cells of a batch that it learns.
+// A guided head, and the cells of a batch that it learns.
 struct GuidedHead {
   AttentionPlace place;
   std::int64_t layer;
@@ -97,7 +97,7 @@ struct GuidedHead {
   GuidedCells Batch::*cells;
 };
 
-// Observes the attention that is guided, in one forward pass.
+// Observes the weights of guided heads in one forward pass.
 class GuidedAttention : public Observer {
  public:
   explicit GuidedAttention(std::vector<GuidedHead> heads) : heads_(std::move(heads)), weights_BTS_(heads_.size()) {}
@@ -112,8 +112,8 @@ class GuidedAttention : public Observer {
     }
   }
 
-  // The sum over a batch for the head of this index, whose cells are those of weights of this form; 0 if its layer was
-  // dropped.
+  // The loss of the head at `index`, summed over a batch whose cells index the padded weights [B, T, S]; 0 if the layer
+  // was dropped.
   torch::Tensor loss(std::size_t index, const Batch& batch) const {
     const auto& [cells_K, shares_K] = batch.*heads_[index].cells;
     if (!weights_BTS_[index].defined()) return at::zeros({}, shares_K.options());

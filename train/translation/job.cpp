@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The options of the model of a run.
+// The model options of a run.
 ModelConfig model_of(const fs::path& run) { return read_config<ModelConfig>(run / "config.toml", UnknownKeys::ignore); }
 
 TokenizerPair tokenizers_for(const TranslationConfig& config, bool resumed) {
@@ -75,7 +75,7 @@ class TranslationJob : public Job {
   void adopt_model(const OptionOrigins& origins) override {
     check_is_run(config_.run.init_from, RunKind::train);
     ModelConfig theirs = model_of(config_.run.init_from);
-    // Any model may be given gates, and their penalty is that of this training.
+    // Any model may be given gates; their penalty belongs to this training.
     if (config_.model.prune_heads) theirs.prune_heads = config_.model.prune_heads;
     adopt_model_options(bind(config_.model), bind(theirs), config_.run.init_from, origins);
   }
@@ -162,7 +162,7 @@ class TranslationJob : public Job {
   }
 
  private:
-  // Tells the user why training is slower than with other combinations.
+  // Logs why training is slower than with other combinations.
   void log_unfused(const Seq2SeqImpl& model) const {
     std::string option = model.unfused_option();
     if (config_.objective.scheduled_sampling > 0) option = "--scheduled-sampling";

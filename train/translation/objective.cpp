@@ -10,7 +10,7 @@
 namespace attend {
 namespace {
 
-// The sentences, and then the same once more.
+// The sentences, followed by a copy of them.
 Sequences twice(const Sequences& once) {
   Sequences both{.ids_M = at::cat({once.ids_M, once.ids_M}), .layout = once.layout};
   for (std::int64_t b = 0; b < once.layout.size(); ++b) both.layout.append(once.layout.length(b));
@@ -18,7 +18,7 @@ Sequences twice(const Sequences& once) {
   return both;
 }
 
-// `cells`: those of the padded weights of all sentences.
+// `cells`: the number of padded weights of `once`.
 GuidedCells twice(const GuidedCells& once, std::int64_t cells) {
   if (!once.cells_K.defined()) return {};
   return {at::cat({once.cells_K, once.cells_K + cells}), at::cat({once.shares_K, once.shares_K})};
@@ -85,7 +85,7 @@ std::vector<LossSum> TranslationObjective::losses(const Batch& batch, Pass& pass
   const std::optional<Batch> doubled =
       config_.r_drop > 0 && pass.training() ? std::optional(twice(batch)) : std::nullopt;
   const Batch& read = doubled ? *doubled : batch;
-  const double share = doubled ? 0.5 : 1;  // of a sum over the rows of `read`: that of each row of `batch`
+  const double share = doubled ? 0.5 : 1;  // of each row of `read` in a sum over those of `batch`
   const torch::Tensor hidden_MH = model_->forward(read, pass);
   const ops::Weight& table_VH = model_->output_table();
   const torch::Tensor bias_V = model_->output_bias();
@@ -124,7 +124,7 @@ void TranslationObjective::show(const Batch& batch, Watch& watch) const {
   model_->forward(first, pass);
 }
 
-// The first term reports nats.
+// The first term reports the negative log-probability of a word.
 void TranslationObjective::update_made(std::span<const double> means) {
   if (reinforce_) reinforce_->move_baseline(-means.front());
 }

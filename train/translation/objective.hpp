@@ -1,5 +1,5 @@
-// Label-smoothed cross-entropy of the target under teacher forcing (Szegedy et al. 2016, arXiv 1512.00567), with the
-// gradient of hard attention's samples if there are any, with guided attention, and with scheduled sampling.
+// Label-smoothed cross-entropy of the target under teacher forcing (Szegedy et al. 2016, arXiv 1512.00567), optionally
+// with scheduled sampling, guided attention, and REINFORCE for the samples of hard attention.
 //
 // With R-Drop (Liang et al. 2021, arXiv 2106.14448, eq. 2 to 4), a pass reads every sentence pair twice, with different
 // dropout, and predicts each target token y by two distributions p and q:
@@ -7,13 +7,12 @@
 //   loss = -log p(y) - log q(y) + α ½ (KL(p‖q) + KL(q‖p))
 //
 // Its sum is divided by the number of target tokens, each counted once, as in the authors' code (dropreg/R-Drop,
-// reg_label_smooth_cross_entropy.py): without the divergence, it is twice the usual loss. The log reports the mean of
-// both cross-entropies, and the divergence (without α) as r_drop.
+// reg_label_smooth_cross_entropy.py), so the cross-entropy is twice the usual one. The log reports the mean of both
+// cross-entropies, and the divergence (without α) as r_drop.
 //
-// A model with gates of heads (models/attention/learnt_gates.hpp) is trained with the penalty λ Σ P(g ≠ 0), over all
-// heads, beside the mean loss of a target token (Voita et al. 2019, arXiv 1905.09418, section 6.1): an update has it
-// once, whatever its batches and processes. The log has the sum (without λ), the expected number of open gates, as
-// open_gates.
+// A model with gates on its heads (models/attention/learnt_gates.hpp) has the penalty λ Σ P(g ≠ 0) over all heads,
+// added to the mean loss of a target token (Voita et al. 2019, arXiv 1905.09418, section 6.1), once per update whatever
+// its batches and processes. The log has the sum (without λ), the expected number of open gates, as open_gates.
 #pragma once
 
 #include <optional>
@@ -29,8 +28,9 @@
 
 namespace attend {
 
-// The growth of the fraction of own predictions with the fraction u of the training: u, 1 - 0.01^u, or 1 / (1 + exp(12
-// (1/2 - u))) (Bengio et al. 2015, arXiv 1506.03099, 2.4, mirrored: the paper gives the fraction of reference tokens).
+// The growth of the fraction of own predictions with the fraction u of training done: u, 1 - 0.01^u, or 1 / (1 + exp(12
+// (1/2 - u))) (Bengio et al. 2015, arXiv 1506.03099, section 2.4, mirrored: the paper gives the fraction of reference
+// tokens).
 enum class SamplingSchedule { linear, exponential, inverse_sigmoid };
 template <>
 inline constexpr auto kEnumNames<SamplingSchedule> =
@@ -81,8 +81,8 @@ double own_word_share(const ObjectiveConfig& config, double done);
 
 class TranslationObjective : public Objective<Batch> {
  public:
-  // `samples`: true for a model with hard attention. `alignment` and `relations` must be resolved; batches then have
-  // the cells of those that guide. `gate_penalty`: λ, if the model has gates.
+  // `samples`: true for hard attention. `alignment` and `relations` must be resolved; batches then have the cells of
+  // those that guide. `gate_penalty`: λ, if the model has gates.
   TranslationObjective(Seq2Seq model, const ObjectiveConfig& config, bool samples,
                        const GuidedAlignmentConfig& alignment = {}, const GuidedRelationsConfig& relations = {},
                        double gate_penalty = 0);

@@ -17,7 +17,7 @@
 
 namespace attend {
 
-// The linked pieces of a line: the index of the first number, and how many there are.
+// The links of a line: the index of its first number, and the count of its numbers.
 struct PieceLinks::Record {
   std::uint64_t begin;
   std::uint32_t line;
@@ -40,11 +40,11 @@ std::vector<std::int32_t> numbers_of(const std::vector<Link>& links) {
   return numbers;
 }
 
-// The words that others depend on, in the same form; none for a text of more than `max_length` pieces.
+// The links from each word of a tree to its head, in the same form; none for a text of more than `max_length` pieces.
 std::vector<std::int32_t> linked_words(const TreeSentence& tree, const Tokenizer& tokenizer, std::int64_t max_length) {
   const std::vector<Piece> pieces = tokenizer.encode_pieces(tree.text);
   if (std::ssize(pieces) > max_length) return {};
-  std::vector<Link> links;  // to the word that each depends on
+  std::vector<Link> links;
   for (std::size_t w = 0; w < tree.words.size(); ++w) {
     const std::size_t head = tree.words[w].head;
     links.push_back({.src = static_cast<std::int64_t>(head == 0 ? w : head - 1), .tgt = static_cast<std::int64_t>(w)});
@@ -53,7 +53,7 @@ std::vector<std::int32_t> linked_words(const TreeSentence& tree, const Tokenizer
   return numbers_of(links_of_pieces(links, words, words));
 }
 
-// `encode`: the linked pieces of a pair.
+// Writes a record for each pair of lines; `encode` returns its linked pieces.
 template <class Record, class Encode>
 void encode_links(IdCache::Writer& cache, const std::string& src_file, const std::string& other_file,
                   const Encode& encode) {
@@ -83,7 +83,7 @@ std::vector<SentenceLinks> read_word_links(const std::string& file, const std::s
                                            const std::string& tgt_file) {
   check_text_file(file);
   ParallelReader reader(src_file, tgt_file);
-  constexpr auto kAny = std::numeric_limits<std::int64_t>::max();  // of pairs that are not trained on
+  constexpr auto kAny = std::numeric_limits<std::int64_t>::max();  // for pairs that are not trained on
   LinkFormat format{.may_be_possible = false,
                     .remedy = "give the links of " + src_file + " and " + tgt_file + ", source-target from word 0"};
   for (TextPair pair; reader.next(pair);) {
@@ -160,7 +160,7 @@ PieceLinks::PieceLinks(const std::vector<SentenceLinks>& links, const std::strin
                              });
                            })) {}
 
-// A pair of the corpus is one of the source and itself, too.
+// The source paired with itself has every line of the corpus.
 PieceLinks::PieceLinks(const std::vector<TreeSentence>& trees, const std::string& file, const CorpusSource& source,
                        const CorpusConfig& config, const std::filesystem::path& cache)
     : within_source_(true),

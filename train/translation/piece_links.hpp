@@ -1,15 +1,13 @@
-// Links between the words of a training text, spread to the pieces that the text is split into: what guided attention
-// learns from.
+// Links between the words of a training text, converted to links between its pieces, from which guided attention
+// learns.
 //
 //   source "a whole day" ▁a ▁wh ole ▁day    target "ganztags" ▁ganz tags    links "1-0"
 //   both target pieces should attend to ▁wh and ole, with one half each
 //
-// Words are separated by spaces and tabs; punctuation attached to a word that has letters is not linked
-// (eval/alignment). In dependency trees, which have words of their own, each word is linked with the one it depends on,
-// and the root with itself:
+// Words are separated by spaces and tabs; punctuation attached to a word with letters is not linked (eval/alignment).
+// In dependency trees, which have their own words, each word is linked with its head, and the root with itself:
 //
-//   source "a whole day"    a <-det- day, whole <-amod- day    ▁wh, ole and ▁a should attend to ▁day, and so should
-//   ▁day
+//   source "a whole day"    a <-det- day, whole <-amod- day    ▁a, ▁wh, ole and ▁day should attend to ▁day
 #pragma once
 
 #include <cstdint>
@@ -28,43 +26,42 @@
 namespace attend {
 
 // The links of every line of a text. Throws UserError naming `file`, and the line if there is one, for malformed links,
-// words that a sentence does not have, another number of lines than the text, and a file without links.
+// words beyond the end of a sentence, a number of lines other than that of the text, or no link at all.
 std::vector<SentenceLinks> read_word_links(const std::string& file, const std::string& src_file,
                                            const std::string& tgt_file);
 
-// The tree of every line of a text; that of a blank line has no words and is not in `file`. Throws UserError as
-// read_conllu, and naming `file` for a sentence that is not the text of its line, whose place there is named, too, and
-// for another number of sentences than of lines with text.
+// The tree of every line of a text; blank lines have an empty tree and are absent from `file`. Throws UserError as
+// read_conllu does, and also for a sentence that differs from its line, or a number of sentences other than that of the
+// lines with text.
 std::vector<TreeSentence> read_line_trees(const std::string& file, const std::string& src_file);
 
-// The pieces of each word of a text; none for a text of more than `most` pieces, which is not read as a whole.
+// The pieces of each word of a text; none if it has more than `most` pieces, as training skips it.
 PiecesOfWords pieces_by_word(const Tokenizer& tokenizer, const std::string& text, std::int64_t most);
 
-// The links between the words of two such texts as links between their pieces: each piece of one word with each of the
-// other.
+// Links between words as links between pieces: from each piece of one word to each of the other.
 std::vector<Link> links_of_pieces(const std::vector<Link>& links, const PiecesOfWords& src, const PiecesOfWords& tgt);
 
 class PieceLinks {
  public:
-  // Links between the two sides, or the trees of the source: read from `file` as above for the text of `source`, which
-  // is encoded with `config`. Pieces are kept in the cache of encoded text.
+  // The links between both sides, or the trees of the source, as read above from `file` for the text of `source`,
+  // encoded with `config`. Linked pieces are kept in `cache`, the directory of encoded text.
   PieceLinks(const std::vector<SentenceLinks>& links, const std::string& file, const CorpusSource& source,
              const CorpusConfig& config, const std::filesystem::path& cache);
   PieceLinks(const std::vector<TreeSentence>& trees, const std::string& file, const CorpusSource& source,
              const CorpusConfig& config, const std::filesystem::path& cache);
 
-  // Adds the cells of Batch::alignment, or of trees Batch::relations, to a batch on the CPU of examples of `corpus`,
-  // whose pieces may be those of the corpus or a sample of them.
+  // Sets Batch::alignment, or for trees Batch::relations, of a batch on the CPU. Its examples are those of `corpus`, in
+  // the pieces of the corpus or in sampled ones.
   void add_to(Batch& batch, const EncodedCorpus& corpus) const;
 
-  // XXH3 of the bytes of links or trees, and text.
+  // XXH3 of the links or trees and the text.
   const std::string& content_hash() const { return cache_.content_hash(); }
 
  private:
   struct Record;
 
   IdCache::Shape shape() const;
-  // The piece that attends and the one attended to of each link of a line, alternately.
+  // The attending and the attended piece of each link of a line, alternately.
   std::vector<std::int32_t> linked_pieces(std::uint64_t line) const;
 
   bool within_source_;

@@ -1,9 +1,9 @@
 // The gradient of hard attention's samples (Williams 1992, REINFORCE; Xu et al. 2015, arXiv 1502.03044, eq. 11 and 12).
 // For target positions t with sampled source positions s_t,
 //   loss = -λ_r Σ_t (R_t - b n_t) log a_t(s_t) - λ_e Σ_t H[a_t]
-// where R_t = Σ_{u≥t} log p(y_u | …) is the log-probability of the n_t words from t on (only these depend on s_t), b
-// the moving average of the log-probability of a word over the updates so far, a baseline that lowers the variance
-// (before the first update: that of the batch), and H is the entropy. R_t and b are constants to the gradient.
+// where R_t = Σ_{u≥t} log p(y_u | …) is the log-probability of the n_t words from t on (only these depend on s_t), and
+// H the entropy. The baseline b lowers the variance: the moving average of the log-probability of a word over past
+// updates, or before the first one its mean in the batch. R_t and b are constants to the gradient.
 #pragma once
 
 #include <torch/types.h>
@@ -18,13 +18,13 @@ class Reinforce {
  public:
   Reinforce(double weight, double entropy_weight);
 
-  // The sum over a batch of sentences with the given layout, from the negative log-likelihood of each word [M].
+  // The loss, summed over a batch of sentences with this layout. nll_M [M]: the negative log-likelihood of each word.
   torch::Tensor loss(const SampledChoices& sampled, const torch::Tensor& nll_M, const Layout& layout) const;
 
-  // Called after an update with the mean log-probability of its words.
+  // Called after each update with the mean log-probability of its words.
   void move_baseline(double log_probability);
 
-  // The baseline, which checkpoints keep.
+  // The baseline, stored in checkpoints.
   NamedTensors state() const { return {{"reinforce.baseline", baseline_}}; }
 
  private:

@@ -52,7 +52,7 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
     sampled_.emplace(train_, tokenizers_, config.sampling, static_cast<std::uint64_t>(config.trainer.seed),
                      std::min(config.corpus.max_length, *config.batches.max_tokens - 1));
   }
-  // Of sampled pieces an estimate: sampling the whole text takes long.
+  // With sampled pieces an estimate, since sampling the whole text takes long.
   const double growth = sampled_ ? sampled_->growth() : 1;
   batches_per_epoch_ = std::llround(static_cast<double>(order_.epoch(0).size()) * growth);
   if (!valid) return;
@@ -99,7 +99,7 @@ std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::p
   }
   if (valid_->src.empty()) return found;
 
-  TranslatorConfig greedy;  // one worker per thread, as many as the training itself may use
+  TranslatorConfig greedy;  // one worker per thread of the training
   greedy.workers = threads_;
   const auto ranks_of = static_cast<std::size_t>(ranks.size());
   std::vector<std::string> own;  // this rank's share: every ranks_of-th sentence

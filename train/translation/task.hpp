@@ -24,7 +24,8 @@ namespace attend {
 
 class TranslationTask : public StreamTask<Batch> {
  public:
-  // `config` must be resolved as far as the machine goes; `valid` may be absent; `guides` with those of attention.
+  // `config` must be resolved except for schedule and limits. `valid` may be absent. `guides` has the links of each
+  // guide of `config`.
   TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TranslationConfig& config, EncodedCorpus train,
                   std::optional<EncodedCorpus> valid, std::vector<PieceLinks> guides = {});
   ~TranslationTask() override {
@@ -40,14 +41,15 @@ class TranslationTask : public StreamTask<Batch> {
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
  private:
-  // Held-out pairs in batches of fixed order, and the text for the metrics; source lines are followed by their labels.
+  // Held-out pairs in batches of fixed order, and the text for the metrics, source lines with the labels of their
+  // factors.
   struct Validation {
     EncodedCorpus corpus;
     BatchOrder order;
     std::vector<std::string> src, tgt;
   };
 
-  // The training batches, in the pieces of each epoch, with what guides attention.
+  // The training batches, in the pieces of each epoch, with the cells of guides.
   class TrainingBatches {
    public:
     explicit TrainingBatches(const TranslationTask& task);

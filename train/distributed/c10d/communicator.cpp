@@ -1,4 +1,4 @@
-// Ranks on c10d, PyTorch's library of collective communication: Gloo between processors, NCCL between GPUs.
+// Ranks on c10d, PyTorch's library of collective communication: Gloo between CPUs, NCCL between GPUs.
 #include <arpa/inet.h>
 #include <c10/util/Logging.h>
 #include <netdb.h>
@@ -40,9 +40,9 @@ constexpr bool kHasNccl = false;
 #endif
 
 constexpr std::chrono::minutes kToMeet{5};
-constexpr std::chrono::hours kUnlimited{24 * 365};  // the heartbeat decides how long is too long
+constexpr std::chrono::hours kUnlimited{24 * 365};  // the heartbeat limits waiting instead
 constexpr std::chrono::seconds kBeforeNotice{5};    // of waiting for others
-constexpr std::chrono::milliseconds kSlice{500};    // of waiting, between two looks at the heartbeat
+constexpr std::chrono::milliseconds kSlice{500};    // of waiting, between checks of the heartbeat
 constexpr std::chrono::microseconds kPoll{200};     // of a GPU
 constexpr timeval kToConnect{.tv_sec = 2, .tv_usec = 0};
 
@@ -51,12 +51,12 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 // Silences c10d, which logs a backtrace for every broken connection; attend reports it in one line.
 void silence_c10d() {
-  if (std::getenv("TORCH_CPP_LOG_LEVEL") != nullptr) return c10::initLogging();  // to look for a fault in c10d
+  if (std::getenv("TORCH_CPP_LOG_LEVEL") != nullptr) return c10::initLogging();  // for debugging
   FLAGS_caffe2_log_level = c10::GLOG_FATAL;
 }
 
-// Opens a socket for each address of the rendezvous host until `take` accepts one. Returns the resolver's error if the
-// name has no address.
+// Opens a socket for each address of the rendezvous host until `take` accepts one. Returns an error message if the host
+// name cannot be resolved, else "".
 std::string open_ways(const Launch& launch, int type, const std::function<bool(int, const addrinfo&)>& take) {
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = type;
@@ -82,7 +82,7 @@ std::string unreachable(const Launch& launch) {
   return wrong.empty() ? why : wrong;
 }
 
-// c10d would wait for as long, but is deaf to signals meanwhile.
+// c10d would wait, too, but without reacting to signals.
 void wait_for_listener(const Launch& launch) {
   const auto start = std::chrono::steady_clock::now(), end = start + kToMeet;
   bool noticed = false;
@@ -99,7 +99,7 @@ void wait_for_listener(const Launch& launch) {
   }
 }
 
-// A client of the store in which the ranks of this attempt meet; on the listening rank also its server.
+// A client of the store where the ranks of this attempt meet; on the listening rank, also its server.
 c10::intrusive_ptr<c10d::Store> store_of(const Launch& launch, bool serves) {
   c10d::TCPStoreOptions options;
   options.port = launch.port;
@@ -155,7 +155,7 @@ class C10dCommunicator : public Communicator {
                                                               launch.rank, launch.size, options);
   }
 
-  // The destructor of a communicator that lost a rank waits for it.
+  // Destroying a process group waits for its ranks, so that of a lost rank is leaked.
   ~C10dCommunicator() override {
     if (!broken_) return;
     static_cast<void>(processors_.release());
@@ -201,12 +201,12 @@ class C10dCommunicator : public Communicator {
     Work work_;
   };
 
-  // The copy of a tensor that the backend sends: NCCL's stays on the GPU.
+  // The tensor that is sent: NCCL reads it on the GPU, Gloo a copy on the CPU.
   torch::Tensor on_carrier(const torch::Tensor& tensor) const {
     return kHasNccl && backend_ != CommunicationBackend::gloo ? tensor : tensor.cpu();
   }
 
-  // NCCL starts with the first tensor on a GPU; if all models are on CPUs, there may be none.
+  // NCCL starts with the first tensor on a GPU: a training on CPUs does not need it.
   c10d::Backend& carrier([[maybe_unused]] const torch::Tensor& tensor) {
 #ifdef ATTEND_NCCL
     if (tensor.is_cuda()) {
@@ -235,7 +235,7 @@ class C10dCommunicator : public Communicator {
   void wait(c10d::Work& work, bool on_gpu) {
     for (;;) {
       try {
-        // Waits for a GPU operation here, not on its stream, which would not notice a lost rank.
+        // Polls a GPU operation: waiting on its stream would not notice a lost rank.
         const auto slice_end = std::chrono::steady_clock::now() + kSlice;
         while (on_gpu && !work.isCompleted() && std::chrono::steady_clock::now() < slice_end) {
           std::this_thread::sleep_for(kPoll);

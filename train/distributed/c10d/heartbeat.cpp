@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::seconds;
 
 constexpr seconds kInterval{1};
-constexpr seconds kSilence{20};       // after which a rank is lost
+constexpr seconds kSilence{20};       // after which a rank counts as lost
 constexpr seconds kBrokenSilence{5};  // the same once a connection broke
 constexpr seconds kPatience{30};      // until a broken connection is reported without a culprit
 constexpr seconds kTimeForOthers{3};  // to read that this rank ends
@@ -101,7 +101,7 @@ class Heartbeat::Beats {
       try {
         write();
         read();
-      } catch (const std::exception&) {  // NOLINT: the store is lost, and what counts is for how long
+      } catch (const std::exception&) {  // NOLINT: loss() reports a store that stays silent
       }
       lock.lock();
       changed_.notify_all();
@@ -112,7 +112,7 @@ class Heartbeat::Beats {
     changed_.notify_all();
   }
 
-  // Waits for the thread, but not for a store that does not answer.
+  // Waits for the thread, but not if it hangs in the store.
   void stop() {
     std::unique_lock lock(mutex_);
     stopping_ = true;
@@ -125,7 +125,7 @@ class Heartbeat::Beats {
     activity_ = activity;
   }
 
-  // Writes it at once; returns false if it was already written.
+  // Announces that this rank leaves, at once; returns false if that was announced before.
   bool leave(Leaving how) {
     std::unique_lock lock(mutex_);
     if (leaving_ != Leaving::no) return false;

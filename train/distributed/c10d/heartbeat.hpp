@@ -22,12 +22,12 @@ class Heartbeat {
   ~Heartbeat();
 
   void doing(const std::string& activity);
-  // Tells the others that this rank ends with an error that it reports itself; returns when they could have read it.
+  // Tells the other ranks that this one ends with an error that it reports itself, and leaves them time to read that.
   void fail();
 
-  // Throws Interrupted if a rank is lost, which one process on each machine reports.
+  // Throws Interrupted if a rank is lost; one process per machine reports that.
   void check();
-  // Called after an operation failed for this reason: waits until the lost rank is known.
+  // Called after an operation failed for `reason`: waits until the lost rank is known, at most 30 s, then as check().
   [[noreturn]] void find_lost(const std::string& reason);
 
  private:
