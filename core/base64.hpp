@@ -1,4 +1,4 @@
-// Bytes as text (RFC 4648).
+// Base64: bytes as text (RFC 4648, section 4).
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The command line that gives a config its values, as a shell reads it back.
+// The command line that gives a config its values, quoted for a shell.
 //
 //   attend compare luong 'my run' --test test.en test.de --beam 2
 #pragma once

@@ -41,7 +41,7 @@ std::string in_words(const Condition& condition) {
   return spelled(condition, values);
 }
 
-// The outermost condition that fails and the value that it fails with.
+// The outermost condition that fails, and the value that fails it.
 struct Failure {
   const Condition* condition;
   std::string value;

@@ -1,5 +1,5 @@
-// The options that must be given, and those that have a meaning, derived from their declarations (Option::required and
-// only): what is refused, hidden, and grouped in --help and in files.
+// Options that are required, and options that apply only with certain values of others, as declared by Option::required
+// and Option::only: checks of both, and the headings in --help and in files.
 #pragma once
 
 #include <functional>
@@ -12,16 +12,16 @@
 
 namespace attend {
 
-// False if the condition of `option` fails, or that of the option which it names, and so on. `facts`: values of facts,
-// {"tasks of kind": "spans"}. A condition on an unknown option or fact holds.
+// False if the condition of `option` fails, or that of the option it names, and so on. `facts` has the values of facts,
+// such as {"tasks of kind": "spans"}. A condition on an unknown option or fact holds.
 bool applies(const BoundOptions& options, const BoundOption& option, const OptionTexts& facts = {});
 
-// Names an option in a message: "--scope", or its file and line. Empty: it was not given.
+// Names an option in a message: "--scope", or its file and line. Empty if it was not given.
 using OptionPlace = std::function<std::string(std::string_view)>;
 std::string option_place(std::string_view name);        // "option NAME", for values of any origin
 OptionPlace given_place(const OptionOrigins& origins);  // the origins of options that were given
 
-// Throws UserError for the first option with a place that does not apply, but differs from its default.
+// Throws UserError for the first option that has a place and differs from its default but does not apply.
 void refuse_inapplicable(const BoundOptions& options, const OptionTexts& defaults, const OptionPlace& place,
                          const OptionTexts& facts = {});
 template <class Config>
@@ -32,14 +32,14 @@ void refuse_inapplicable(const Config& config, const OptionPlace& place, const O
 // Throws UserError if a required option is empty. The remedy names `command`.
 void check_required(const BoundOptions& options, std::string_view command);
 
-// Throws UserError if the option was given: it "has no meaning " and why.
+// Throws UserError if an option was given, which "has no meaning " and `why`.
 void refuse_given(std::string_view option, const OptionOrigins& origins, const std::string& why);
 void refuse_any_given(std::initializer_list<const char*> options, const OptionOrigins& origins, const std::string& why);
 
-// Throws UserError unless the files of an option are two: a source and its translation.
+// Throws UserError unless an option names two files: a source and its translation.
 void check_two_files(const std::string& option, const std::vector<std::string>& files, const OptionOrigins& origins);
 
-// The options of a group whose outermost condition is the same; those without one come first.
+// The options of a group that share their outermost condition; those without a condition come first.
 struct OptionBlock {
   struct Entry {
     const BoundOption* option;

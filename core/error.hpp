@@ -1,5 +1,5 @@
 // The two kinds of failure. A UserError is the user's mistake: problem and remedy are printed on one or two lines,
-// without a stack trace; exit code 2. Other exceptions are defects of the program: exit code 1. No library exits.
+// without a stack trace; exit code 2. Other exceptions, except Interrupted, are defects of the program: exit code 1.
 #pragma once
 
 #include <source_location>
@@ -30,15 +30,15 @@ class UserError : public std::runtime_error {
   std::string remedy_;
 };
 
-// Thrown after a signal, or the loss of another process, has stopped the work, and once everything is saved and
-// reported; the program exits with 75. An empty message is not shown.
+// Thrown once everything is saved and reported after a signal, or the loss of another process, has stopped the work;
+// exit code 75. An empty message is not shown.
 class Interrupted : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 // Throws std::logic_error naming the invariant and the source line if `condition` is false, which is a defect of the
-// program, never the user's mistake.
+// program.
 inline void ensure(bool condition, std::string_view invariant,
                    std::source_location where = std::source_location::current()) {
   if (!condition) {

@@ -149,15 +149,15 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
     file_ = Descriptor(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   } while (!file_ && errno == EEXIST);
   if (!file_) fail(path_, "cannot be written");
-  flock(file_.number(), LOCK_EX | LOCK_NB);  // if the file system has no locks, only the file's age protects it
+  flock(file_.number(), LOCK_EX | LOCK_NB);  // without locks, only the file's age protects it
 }
 
 bool AtomicFile::is_leftover(const fs::path& path) { return path.filename().string().starts_with(kHiddenPrefix); }
 
-// A process number proves nothing: the process may live on another host that shares the directory, or in a container
-// with its own process numbers. A lock does: the kernel releases it with its holder, containers of one host share it,
-// and Linux forwards it to an NFS server (for which the file must be open for writing). Where a mount keeps locks local
-// (nolock), a file younger than an hour counts as still being written.
+// A process number proves nothing: the process may be on another host that shares the directory, or in a container with
+// its own numbers. A lock does: the kernel releases it with its holder, containers of one host share it, and Linux
+// forwards it to an NFS server (if the file is open for writing). For mounts that keep locks local (nolock), a file
+// younger than an hour counts as being written.
 void AtomicFile::remove_leftovers(const fs::path& directory) {
   constexpr std::time_t kLongestPause = 3600;
   std::error_code error;

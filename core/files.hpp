@@ -1,6 +1,5 @@
-// Files that are complete or absent. Data are written to a temporary name in the same directory, synced, and renamed
-// into place; after any failure (a full disk, a read-only directory, kill -9) the file or directory that was there
-// before is intact.
+// Files that are complete or absent. Data are written under a temporary name in the same directory, synced, and renamed
+// into place; after any failure (a full disk, a read-only directory, kill -9) the earlier file or directory is intact.
 //
 // Every file-system error is a UserError naming the path.
 #pragma once
@@ -21,7 +20,7 @@ namespace attend {
 std::string read_file(const std::filesystem::path& path,
                       std::size_t max_bytes = std::numeric_limits<std::size_t>::max());
 
-// Passes the content of a file to `take`, block by block, from start to end. Throws UserError as read_file does.
+// Passes the content of a file to `take`, block by block. Throws UserError as read_file does.
 void read_blocks(const std::filesystem::path& path, const std::function<void(std::span<const std::byte>)>& take);
 
 void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
@@ -74,9 +73,9 @@ class AtomicFile {
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   void commit();
 
-  // Deletes temporary files left in a directory by killed processes; other processes may be writing there.
+  // Deletes temporary files that killed processes left in a directory where other processes may be writing.
   static void remove_leftovers(const std::filesystem::path& directory);
-  // Deletes all temporary files of a directory. Only for the holder of its lock.
+  // Deletes all temporary files of a directory. Requires its lock.
   static void remove_all_leftovers(const std::filesystem::path& directory);
   static bool is_leftover(const std::filesystem::path& path);
 
@@ -98,7 +97,7 @@ class StagedDirectory {
   const std::filesystem::path& path() const { return path_; }
   void commit();
 
-  // Deletes directories left in `parent` by killed processes. Only for the holder of its lock.
+  // Deletes directories that killed processes left in `parent`. Requires the lock of the run.
   static void remove_leftovers(const std::filesystem::path& parent);
 
  private:

@@ -11,7 +11,7 @@ namespace attend {
 // The hash as 32 hexadecimal digits.
 std::string hash_hex(std::span<const std::byte> bytes);
 std::string hash_hex_of_file(const std::filesystem::path& path);
-// The hash of what several files hold, in this order: that of a training text in run.json.
+// The hash of the contents of several files, in this order.
 std::string hash_hex_of_files(std::span<const std::string> paths);
 
 }  // namespace attend

@@ -27,7 +27,7 @@ std::string processor_name() {
 
 std::int64_t usable_processors() {
   cpu_set_t allowed;
-  // Without a mask, or on a machine with more processors than it holds, all of them.
+  // All processors if the mask cannot be read, as on a machine with more than it holds.
   const int count = sched_getaffinity(0, sizeof(allowed), &allowed) == 0
                         ? CPU_COUNT(&allowed)
                         : static_cast<int>(std::thread::hardware_concurrency());

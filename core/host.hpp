@@ -8,7 +8,7 @@ namespace attend {
 
 std::string host_name();
 
-// As the kernel calls it; empty where it does not.
+// The model name in /proc/cpuinfo; empty if there is none.
 std::string processor_name();
 
 // Processors that this process may use: those of its affinity mask (taskset, cpusets), at least 1.

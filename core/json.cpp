@@ -10,8 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-// Validates a text before anything is built from it. (A callback of json::parse sees the same events, but in time
-// quadratic in the members of an object.)
+// Validates a text before anything is built from it. (With a callback of json::parse, this would take time quadratic in
+// the members of an object.)
 class Guard final : public nlohmann::json_sax<json> {
  public:
   Guard(const std::string& file, int max_depth) : file_(file), max_depth_(max_depth) {}

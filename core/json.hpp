@@ -13,7 +13,7 @@
 
 namespace attend {
 
-// Throws UserError naming `file` and the position if `text` is not JSON, has duplicate keys or exceeds `max_depth`.
+// Throws UserError naming `file` if `text` is not JSON, has duplicate keys or exceeds `max_depth`.
 nlohmann::json parse_json(std::string_view text, const std::string& file, int max_depth = 32);
 
 // Parses a file; also throws UserError if it is longer than `max_bytes`.

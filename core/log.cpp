@@ -1,4 +1,4 @@
-// The log on spdlog, through a sink that still reacts to signals when a pipe is full.
+// The log on spdlog, whose sink still reacts to signals while a pipe is full.
 #include "core/log.hpp"
 
 #include <spdlog/sinks/base_sink.h>

@@ -17,7 +17,7 @@ bool is_terminal();
 void set_quiet(bool quiet);
 bool is_quiet();
 
-// From now on prints errors only, prefixed with `name`: for every process but the main one.
+// From now on, prints only errors and notices, prefixed with `name`: for every process but the first.
 void speak_as(const std::string& name);
 
 void say_info(const std::string& message);
@@ -30,7 +30,7 @@ void info(fmt::format_string<Args...> format, Args&&... args) {
   say_info(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Explains a wait; printed by every process, and never silenced.
+// Explains a wait; printed by every process, even with --quiet.
 template <class... Args>
 void notice(fmt::format_string<Args...> format, Args&&... args) {
   say_notice(fmt::format(format, std::forward<Args>(args)...));

@@ -11,7 +11,8 @@ namespace attend {
 // Writes DIRECTORY/manifest.json, which lists every other regular file of the directory.
 void write_manifest(const std::filesystem::path& directory);
 
-// Throws UserError naming the first file that is missing or whose size or content differs from the manifest.
+// Throws UserError naming the first file that is missing or differs from the manifest in size or content, or the
+// manifest if it is missing or invalid. Files that it does not list are ignored.
 void verify_manifest(const std::filesystem::path& directory);
 
 }  // namespace attend

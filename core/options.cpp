@@ -23,7 +23,7 @@ namespace {
 // The units of Duration, the longest first.
 constexpr std::array<std::pair<char, double>, 4> kUnits = {{{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}}};
 
-// What a TOML file can hold.
+// True for text that a TOML file can contain.
 bool is_plain_text(std::string_view text) { return is_utf8(text) && text.find('\0') == text.npos; }
 
 // The shortest text that parses back to the same bits.
@@ -418,7 +418,7 @@ std::string to_toml(const BoundOptions& options) {
     if (!block.heading.empty()) text += (text.empty() ? "# " : "\n# ") + block.heading + "\n\n";
     for (const auto& [option, condition] : block.entries) {
       const OptionValue value = option->get();
-      // Required and missing: a line to be filled in.
+      // A required option that is missing is a line to fill in.
       const bool missing = option->traits.required && text_of(value).empty();
       text += "# " + condition + std::string(option->traits.help) + "; " + expected_of(*option) + "\n";
       text += (missing ? "# " : "") + std::string(option->name) + " = " + toml_of(value) + "\n";

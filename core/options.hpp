@@ -19,7 +19,7 @@
 // flat and unique within a command: the flag --learning-rate is the TOML key learning-rate. `group` heads the options
 // that follow it, in --help and in files.
 //
-// An option that has a meaning only with some values of another one says so: .only = {"model", {"luong", "bahdanau"}}.
+// An option that applies only with some values of another one declares them: .only = {"model", {"luong", "bahdanau"}}.
 // Refusals and the headings of --help and of files follow from that (core/conditions.hpp).
 //
 // A value is a bool, std::int64_t, double, std::string, std::vector<std::string>, Duration, an enum with kEnumNames, or
@@ -46,9 +46,9 @@
 
 namespace attend {
 
-// The values of another option, declared earlier, with which an option has a meaning; without values: any but none,
-// auto, false and 0. The other option may have a condition in turn, or be missing in a struct that is bound alone. A
-// name with spaces is that of a fact that only a running command knows: "tasks of kind".
+// The values of another option, declared earlier, with which an option applies; without values: any but none, auto,
+// false and 0. The other option may have a condition in turn, or be missing in a struct that is bound alone. A name
+// with spaces is that of a fact known only to a running command: "tasks of kind".
 struct Condition {
   std::string_view option = {};
   std::array<std::string_view, 4> values = {};
@@ -65,7 +65,7 @@ struct Option {
   std::string_view placeholder = {};  // the value's name in --help: FILE, DIR, N
   bool required = false;              // must be given, and not empty
   bool positional = false;
-  bool may_change = false;  // on resume: limits, intervals, threads, device
+  bool may_change = false;  // when a run is resumed
   Condition only = {};
 };
 
@@ -220,16 +220,15 @@ class OptionOrigins {
   std::string others_ = "default";
 };
 
-// Handling of unknown keys: an error in a user's file, expected by a reader that knows only a part of a run's
-// config.toml.
+// Handling of unknown keys: an error in a user's file, ignored by a reader of some of the options in config.toml.
 enum class UnknownKeys { refuse, ignore };
 
-// Sets option `name` from the words of a command line, a list in one call. Throws UserError naming --name, also if
-// there are no words.
+// Sets option `name` from the words of a command line, all those of a list at once. Throws UserError naming --name,
+// also if there are no words.
 void apply_words(BoundOptions& options, std::string_view name, const std::vector<std::string>& words,
                  OptionOrigins& origins);
 
-// Sets options from a TOML text; messages name it `file`. Throws UserError naming file:line.
+// Sets options from a TOML text. Throws UserError naming FILE:LINE.
 void apply_toml(BoundOptions& options, std::string_view text, const std::string& file, OptionOrigins& origins,
                 UnknownKeys unknown = UnknownKeys::refuse);
 
@@ -239,8 +238,8 @@ std::string text_of(const OptionValue& value);
 // The allowed values of an option: "an integer from 1 to 100", "one of greedy, beam".
 std::string expected_of(const BoundOption& option);
 
-// Sets each of `ours` that was not given to its value in `theirs`, the options of a run. Dropout rates are not adopted:
-// they belong to the training, not to the model.
+// Sets each of `ours` that was not given to its value in `theirs`, the options of a run in the same order. Dropout
+// rates are not adopted: they belong to training, not to the model.
 void adopt_options(const BoundOptions& ours, const BoundOptions& theirs, const OptionOrigins& origins);
 
 // The same for a model whose weights are loaded from `from`. Throws UserError if a given option differs there.
@@ -250,7 +249,7 @@ void adopt_model_options(const BoundOptions& ours, const BoundOptions& theirs, c
 // A commented TOML file that reads back to equal values.
 std::string to_toml(const BoundOptions& options);
 
-// The entry of `names` that `word` probably misspells, or an empty view.
+// The entry of `names` that `word` probably misspells; empty if none.
 std::string_view nearest_name(std::string_view word, const std::vector<std::string_view>& names);
 
 template <class Config>
@@ -258,8 +257,7 @@ std::string to_toml(const Config& config) {
   return to_toml(bind(config));
 }
 
-// The values, as text, of the options for which `counts` holds. The record shows later what has changed, whatever
-// options later versions have.
+// The values of the options for which `counts` holds, as text by name.
 using OptionTexts = std::map<std::string, std::string>;
 OptionTexts texts_of(
     const BoundOptions& options,
@@ -285,14 +283,14 @@ Config read_config(const std::filesystem::path& file, UnknownKeys unknown = Unkn
   return config;
 }
 
-// A text of a TOML file that describes something other than options, in [table] or, if that is empty, above all tables.
+// A text in a TOML file that does not describe options, under [table] or, if that is empty, above all tables.
 struct PlacedText {
   std::string table = {};
   std::string key = {};
   std::string text = {};
   std::string place = {};  // FILE:LINE
 };
-// All of them, in the order of the file. Throws UserError as apply_toml does, and for values that are not texts.
+// All texts of a file, in order. Throws UserError as apply_toml does, and for values that are not texts.
 std::vector<PlacedText> read_placed_texts(const std::filesystem::path& file);
 
 }  // namespace attend

@@ -78,7 +78,7 @@ Written write(int descriptor, std::string_view text) {
         continue;
       }
     }
-    // A pipe that has room at all has room for PIPE_BUF bytes.
+    // A pipe that is ready has room for PIPE_BUF bytes.
     const ssize_t written =
         ::write(descriptor, text.data(), is_file ? text.size() : std::min<std::size_t>(text.size(), PIPE_BUF));
     if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;

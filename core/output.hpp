@@ -1,5 +1,5 @@
-// Standard output and standard error, which may be pipes without a reader: a write blocks until there is room or a
-// signal requests a stop (core/signals.hpp).
+// Standard output and standard error, which may be pipes that nobody reads at the moment: a write blocks until there is
+// room or a signal requests a stop (core/signals.hpp).
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace attend::output {
 
-enum class Written { all, interrupted, failed };  // failed: errno says why
+enum class Written { all, interrupted, failed };  // failed: errno has the reason
 
 // Writes all of `text`; `interrupted` if the pipe was full when a signal requested a stop.
 Written write(int descriptor, std::string_view text);

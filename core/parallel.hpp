@@ -15,8 +15,8 @@ namespace attend {
 
 inline std::size_t usual_threads() { return static_cast<std::size_t>(std::min<std::int64_t>(usable_processors(), 16)); }
 
-// Calls work(begin, end) for about equal parts of [0, count), each on its own thread; a single part runs on the
-// caller's thread. Returns the results in the order of the parts. An exception is rethrown after all parts end.
+// Calls work(begin, end) for about equal parts of [0, count), at most `threads`, each on its own thread; a single part
+// runs on the caller's. Returns the results in the order of the parts. An exception is rethrown after all parts end.
 template <class Work>
 auto in_parallel(std::size_t count, const Work& work, std::size_t threads = usual_threads()) {
   using Result = std::invoke_result_t<Work, std::size_t, std::size_t>;

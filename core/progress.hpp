@@ -10,7 +10,7 @@
 
 namespace attend {
 
-// The line itself: [=====     ] and a text.
+// The line, such as [=====     ] and a text.
 class ProgressLine {
  public:
   ProgressLine();
@@ -21,7 +21,7 @@ class ProgressLine {
   // Without a `fraction` (0 to 1) there is no bar.
   void redraw(std::optional<double> fraction, const std::string& text);
 
-  // The end of an interval: a line in the log where there is no terminal.
+  // Ends an interval: logs a line unless the progress is on a terminal.
   void interval(const std::string& text);
 
   // Removes the line, before other output.
@@ -39,7 +39,7 @@ struct WorkSize {
   bool is_shown = true;
 };
 
-// Work that consists of many equal parts, such as lines to translate. Threads may count together.
+// Work in many equal parts, such as lines to translate. Threads may call add() together.
 //
 //   WorkProgress progress({.unit = "lines", .total = 1000});
 //   progress.add(32);   // [=    ] lines 32/1000  51.3 lines/s  left 0:19
@@ -64,7 +64,7 @@ class WorkProgress {
   std::int64_t done_ = 0;
 };
 
-// The text of that line.
+// The text of the line, without the bar.
 std::string describe(const WorkSize& size, std::int64_t done, double seconds);
 
 // 95 as "1:35", 7260 as "2:01:00".

@@ -26,7 +26,7 @@ constexpr std::uint64_t combine_keys(std::uint64_t first, Rest... rest) {
   return key;
 }
 
-// A stream of random numbers: draw i is mix(key, i), and (key, counter) is its whole state. Satisfies
+// A stream of random numbers: draw i is mix_bits(key ^ mix_bits(i)), so (key, counter) is its whole state. Satisfies
 // UniformRandomBitGenerator.
 class RandomStream {
  public:

@@ -124,7 +124,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
     }
   }
 
-  // An empty tensor begins where the next tensor does, so the end decides their order.
+  // An empty tensor begins where the next one does, so their ends decide the order.
   std::ranges::sort(tensors_, [](const TensorView& left, const TensorView& right) {
     return std::pair(left.bytes.data(), left.bytes.size()) < std::pair(right.bytes.data(), right.bytes.size());
   });

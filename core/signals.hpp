@@ -1,11 +1,10 @@
-// Signals, polled. SIGINT, SIGTERM and SIGHUP (a closed terminal) request to save and stop, and a SIGINT after that
-// ends the program at once with 130; SIGUSR1 requests to save and continue. A handler only sets a flag.
+// Signals, polled. SIGINT, SIGTERM and SIGHUP (a closed terminal) request to save and stop; a SIGINT after that ends
+// the program at once with exit code 130. SIGUSR1 requests to save and continue.
 #pragma once
 
 namespace attend::signals {
 
-// Installs the handlers, except for a SIGHUP that is ignored (nohup). Programs that do not call it keep the system's
-// behaviour.
+// Installs the handlers, except for a SIGHUP that is ignored (nohup).
 void install();
 
 // True after SIGINT, SIGTERM or SIGHUP. Loops that can save poll it, save, and throw Interrupted.

@@ -1,5 +1,5 @@
-// The tensors of a directory of Hugging Face: those of model.safetensors, or of the files that
-// model.safetensors.index.json lists.
+// The tensors of a Hugging Face directory: those of model.safetensors, or of the files listed in
+// model.safetensors.index.json.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ inline std::string_view character_at(std::string_view text, std::size_t at) {
   return at < text.size() ? text.substr(at, std::max<std::size_t>(utf8_length_at(text, at), 1)) : std::string_view();
 }
 
-// The code point of one character, as utf8_length_at found it.
+// The code point of one character with a length from utf8_length_at.
 inline std::int32_t code_point_of(std::string_view character) {
   const auto byte = [&](std::size_t i) { return static_cast<std::int32_t>(static_cast<unsigned char>(character[i])); };
   if (character.size() == 1) return byte(0);
