@@ -126,7 +126,7 @@ void observe_translations(const AttentionCommandConfig& config, InputLines& inpu
 WordsInPieces words_of(const Tokenizer& tokenizer, const EncoderSequence& sequence) {
   WordsInPieces all;
   const std::span<const std::int32_t> ids = sequence.ids;
-  const std::size_t begins[] = {1, sequence.first};  // behind [CLS] and the first [SEP]
+  const std::size_t begins[] = {1, sequence.first};  // after [CLS] and the first [SEP]
   const std::size_t ends[] = {sequence.first - 1, std::max(ids.size() - 1, sequence.first)};
   for (int part = 0; part < 2; ++part) {
     const auto own = ids.subspan(begins[part], ends[part] - begins[part]);
@@ -139,7 +139,7 @@ WordsInPieces words_of(const Tokenizer& tokenizer, const EncoderSequence& sequen
   return all;
 }
 
-// Calls `take` with the sequences of each line, none of a blank one.
+// Receives the sequences of each line, none for a blank one.
 using TakeSequences = std::function<void(const std::vector<EncoderSequence>&)>;
 
 std::int64_t read_texts(InputLines& input, const Bert& bert, const Tokenizer& tokenizer, const TakeSequences& take) {
@@ -174,7 +174,8 @@ std::int64_t read_records(InputLines& input, const TextRun& run, const TakeSeque
   return num_cut;
 }
 
-// The encoder of a run of attend pretrain or finetune; the latter also knows how it reads a line.
+// The encoder of a run of attend pretrain or finetune; `tuned` is set for the latter, which reads lines as its task
+// does.
 struct EncoderRun {
   Bert bert;
   Tokenizer tokenizer;
@@ -283,7 +284,7 @@ void run(const AttentionCommandConfig& config, const OptionOrigins& origins) {
   const std::filesystem::path path = run_of_best_seed(config.run);
   config.check_files();
   if (config.positions) return show_positions(config, path);
-  InputLines input(config.input, config.lines);  // opened first: a file that cannot be read is said at once
+  InputLines input(config.input, config.lines);  // opened first, to report an unreadable file at once
   if (kind_of_run(path) == RunKind::train) {
     observe_translations(config, input);
   } else {

@@ -160,7 +160,7 @@ struct AttentionCommandConfig {
     }
   }
 
-  // UserError if a file exists that may not be overwritten.
+  // Throws UserError if an output file exists and --overwrite is not given.
   void check_files() const {
     if (overwrite) return;
     if (!output.empty()) refuse_existing(output, "--output, or pass --overwrite");
@@ -169,7 +169,7 @@ struct AttentionCommandConfig {
 
   bool shows_maps() const { return !output.empty() || alignment.empty(); }
 
-  // The only place whose weights are needed, if they are not all needed.
+  // The only place whose weights are needed; nullopt if all may be.
   std::optional<AttentionPlace> only_place() const {
     const bool others = place ? *place != AttentionPlace::cross : !output.empty() && !steps;
     return others ? std::nullopt : std::optional(AttentionPlace::cross);

@@ -1,3 +1,4 @@
+// attend average: averages the weights of checkpoints.
 #include "train/average.hpp"
 
 #include "cli/command.hpp"

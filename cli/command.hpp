@@ -1,11 +1,11 @@
-// A subcommand of attend: its name, one line of help, its option struct and its function (docs/extending.md says how to
-// add one).
+// A subcommand of attend: its name, one line of help, its option struct and its function (how to add one:
+// docs/extending.md).
 //
-// The frame handles, for every command: --config FILE (repeatable), --quiet, --help, positionals, unknown and required
-// options, `config.validate(origins)` if the struct has such a method (for constraints between options; it throws
-// UserError(origins("beam") + ": ...")), `config.set_defaults(origins)` if it has that (for options that were not given
-// and whose defaults follow from other options), and exit codes. The function may throw UserError and Interrupted.
-// --config and --quiet are not options of a config struct.
+// The frame (program.cpp) handles --config FILE (repeatable), --quiet, --help, positionals, unknown and required
+// options, and exit codes for every command. If the struct has these methods, it calls config.set_defaults(origins),
+// for options that were not given and whose defaults follow from others, and config.validate(origins), for constraints
+// between options; the latter throws UserError(origins("beam") + ": ..."). The function may throw UserError and
+// Interrupted.
 #pragma once
 
 #include <functional>
@@ -52,7 +52,7 @@ Command make_command(std::string name, std::string help, void (*run)(const Confi
           }};
 }
 
-// All commands, in the order of --help (commands.cpp).
+// All commands, in the order of --help.
 std::vector<Command> all_commands();
 
 }  // namespace attend

@@ -35,7 +35,7 @@ struct ReportConfig {
   void validate(const OptionOrigins& origins) const { compare.validate(origins); }
 };
 
-// What is not in the report; empty if it is complete.
+// Names the parts that are missing from the report; empty if it is complete.
 std::string left_out(const Comparison& comparison) {
   if (comparison.attention_left_out == 0) return {};
   return fmt::format(", without the attention of {} of {} sentences", comparison.attention_left_out,

@@ -34,7 +34,7 @@
 namespace attend {
 namespace {
 
-// The groups of options: one for each of the things that are scored.
+// The groups of options, one for each kind of input that can be scored.
 constexpr std::string_view kRun = "A run", kTranslations = "Translations", kAlignments = "Word alignments";
 
 // Word alignments and their gold standard.
@@ -120,7 +120,7 @@ struct EvaluateConfig {
   }
 
  private:
-  // The command scores one of three things, each of which has its own options.
+  // Refuses options of the two groups that are not scored.
   void check_use(const OptionOrigins& origins) const {
     struct Scored {
       std::string_view group;  // of its options
@@ -159,7 +159,7 @@ std::vector<std::string> read_lines(const std::string& path) {
   return lines;
 }
 
-// UserError unless `file` has as many lines as `other`.
+// Throws UserError unless `file` has as many lines as `other`.
 void check_lines(const std::string& file, std::size_t lines, const std::string& other, std::size_t expected) {
   if (lines == expected) return;
   throw UserError(fmt::format("{}: {}, but {} has {}", name_of_input(file),
@@ -167,7 +167,7 @@ void check_lines(const std::string& file, std::size_t lines, const std::string& 
                   "give files with corresponding lines");
 }
 
-// Scores are defined on plain text; text that looks tokenised is scored with a warning.
+// Warns if text looks tokenised: scores are defined on plain text.
 void warn_of_pieces(const std::string& path, const std::vector<std::string>& hypotheses) {
   const auto tokenized = std::ranges::count_if(hypotheses, [](const std::string& line) {
     return line.substr(0, line.find_last_not_of(" \t\r") + 1).ends_with(" .");

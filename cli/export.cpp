@@ -1,4 +1,4 @@
-// attend export: writes a run as a directory for Hugging Face transformers, an encoder as BERT, a language model as
+// attend export: writes a run as a directory for Hugging Face transformers: an encoder as BERT, a language model as
 // GPT-2, a translation model as MarianMT.
 #include <filesystem>
 
@@ -46,7 +46,7 @@ struct ExportConfig {
   }
 };
 
-// Files of the tokenizer of one language, for texts of at most `positions` pieces.
+// Writes the files of a tokenizer, for texts of at most `positions` pieces.
 void write_tokenizer(const fs::path& directory, const Tokenizer& tokenizer, std::int64_t positions, TextsFor use) {
   write_file_atomic(directory / "tokenizer.json", to_tokenizer_json(tokenizer, use));
   if (!is_tokenizer_json(tokenizer.bytes())) write_file_atomic(directory / kSentencePieceFile, tokenizer.bytes());

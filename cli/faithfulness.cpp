@@ -1,4 +1,4 @@
-// attend faithfulness: whether the weights of a run's attention explain its predictions, as a report.
+// attend faithfulness: reports whether the attention weights of a run explain its predictions.
 #include <ATen/Parallel.h>
 
 #include <cstdint>

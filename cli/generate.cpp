@@ -57,7 +57,7 @@ struct GenerateCommandConfig {
     if (!prompt.empty()) refuse_any_given({"input", "line-buffered"}, origins, "with --prompt");
   }
 
-  // True if a continuation may be printed before it is complete: on a terminal, where it is read as it grows.
+  // True if a continuation may be printed as it grows: one, as text, on a terminal.
   bool may_stream() const { return !json && generate.search().rows() == 1 && isatty(STDOUT_FILENO) != 0; }
 };
 
@@ -74,7 +74,7 @@ void print(const GenerateCommandConfig& config, const GenerationPrompt& prompt, 
   std::cout << object.dump() << '\n';
 }
 
-// Prints one line, or object, for each continuation; if it `streams`, that of the only prompt as it grows.
+// Prints a line, or JSON object, for each continuation; if `streams`, that of the only prompt as it grows.
 void continue_together(const GenerateCommandConfig& config, Generator& generator,
                        const std::vector<GenerationPrompt>& prompts, bool streams, WorkProgress& progress) {
   if (streams) {
@@ -117,7 +117,7 @@ void continue_lines(const GenerateCommandConfig& config, InputLines& input, cons
 void run(const GenerateCommandConfig& config, const OptionOrigins& /*origins*/) {
   signals::install();
   at::set_num_threads(static_cast<int>(config.generate.threads));
-  std::optional<InputLines> input;  // opened first: a file that cannot be read is said at once
+  std::optional<InputLines> input;  // opened first, to report an unreadable file at once
   if (config.prompt.empty()) input.emplace(config.input, config.lines);
   const LanguageRun trained = LanguageRun::load(config.run, config.use.checkpoint, device_named(config.use.device));
   freeze(*trained.model, config.use.precision);

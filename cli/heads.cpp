@@ -1,4 +1,4 @@
-// attend heads: one report on what each attention head of a run does, or recurrent attention.
+// attend heads: reports what each attention head of a run, or its recurrent attention, does.
 #include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
 
@@ -49,7 +49,7 @@ struct HeadsOfRunConfig {
   }
 };
 
-// What is needed of a run, and what has a meaning for it.
+// Throws UserError if an option that this kind of run needs is missing, or a given one does not apply to it.
 void check_use(const HeadStudy& study, const OptionOrigins& origins) {
   const std::filesystem::path path = run_of_best_seed(study.run);
   const RunKind kind = kind_of_run(path);
@@ -75,7 +75,7 @@ void check_use(const HeadStudy& study, const OptionOrigins& origins) {
   }
 }
 
-// The heads to leave out, which the report names. UserError if they are none.
+// The heads to prune, which are also listed in `report`. Throws UserError if there are none.
 std::vector<HeadPlace> heads_pruned(const HeadsOfRunConfig& config, HeadReport& report) {
   if (config.study.prune == 0) return {};
   const std::vector<HeadPlace> pruned = heads_to_prune(*report.silencing, config.study.prune);

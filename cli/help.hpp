@@ -1,4 +1,4 @@
-// The text of --help and docs/options.md, generated from the list of options.
+// The text of --help and of docs/options.md, generated from the options of the commands.
 #pragma once
 
 #include <string>

@@ -81,7 +81,7 @@ void check_report(const WeightReport& report, const fs::path& file, bool allow_m
   log::warn("{}: missing, initialised randomly{}", file.string(), list(report.missing));
 }
 
-// `what`: why the model has no task.
+// Throws UserError if --task is given. `what` is the reason why the model has no task.
 void refuse_task(const ImportConfig& config, const std::string& what, const std::string& remedy = "leave it out") {
   if (config.task.empty()) return;
   throw UserError("--task " + config.task + ": the model in " + config.directory + what, remedy);
@@ -94,7 +94,7 @@ void check_vocabulary_size(const fs::path& directory, const Tokenizer& tokenizer
                   "use the tokenizer of this model");
 }
 
-// `file` is the config.json.
+// The task of a fine-tuned model: that of this name, else one with the labels of config.json, `file`.
 LabelledTask task_of(const HfConfig& config, const std::string& name, const fs::path& file) {
   LabelledTask task = name.empty() ? LabelledTask() : find_task(name);
   if (name.empty()) task.kind = *config.task;
@@ -121,7 +121,7 @@ LabelledTask task_of(const HfConfig& config, const std::string& name, const fs::
   return task;
 }
 
-// Refuses a config.json that describes more weights than the file can hold, before they are allocated.
+// Refuses a config.json that describes more weights than the file can contain, before they are allocated.
 void refuse_larger_bert(const HfConfig& config, const fs::path& weights, const fs::path& file) {
   const BertConfig bert = bert_config(config.options, config.vocabulary);
   const auto width = static_cast<double>(bert.block.width), feed_forward = static_cast<double>(bert.block.feed_forward);
@@ -130,7 +130,7 @@ void refuse_larger_bert(const HfConfig& config, const fs::path& weights, const f
   refuse_larger_model(numbers, fs::file_size(weights), weights, file);
 }
 
-// The parameters of the encoder and of the heads that are in the file; heads may be missing.
+// The parameters of the encoder and of the heads in the file; heads may be missing.
 NamedTensors parameters_in(const fs::path& weights, const BertForPretrainingImpl& model, const HfConfig& config) {
   const SafetensorsFile file(weights);
   NamedTensors present =

@@ -70,7 +70,7 @@ void about_tokenizer(const std::string& name, const Tokenizer& tokenizer) {
                 ", XXH3 " + tokenizer.hash());
 }
 
-// For a run, whose options and tokenizers are shown already, only the remaining metadata of the weights is shown.
+// For a run, whose options and tokenizers are shown separately, the metadata that repeats them is omitted.
 void about_weights(const fs::path& path, bool of_run) {
   const SafetensorsFile file(path);
   std::int64_t numbers = 0;
@@ -101,7 +101,7 @@ void about_checkpoint(const fs::path& directory, bool of_run) {
   about_weights(directory / "model.safetensors", of_run);
 }
 
-// The options of a model or task, without those that it does not read and those that are empty.
+// The options of a model or task, except those that do not apply and those that are empty.
 template <class Config>
 void about_options(
     const Config& config, const OptionTexts& facts = {},

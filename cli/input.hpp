@@ -1,4 +1,4 @@
-// Lines that a command reads and answers, from a file, a pipe or a terminal.
+// The lines that a command processes, from a file, a pipe or a terminal.
 #pragma once
 
 #include <unistd.h>
@@ -33,7 +33,7 @@ struct LineOptions {
   bool at_once(const std::string& input) const { return line_buffered || (input == "-" && isatty(STDIN_FILENO) != 0); }
 };
 
-// The number of lines of all inputs; nullopt if that of one is not known before it is read.
+// The number of lines of all inputs; nullopt if one cannot be counted before it is read.
 inline std::optional<std::int64_t> count_all_lines(const std::vector<std::string>& inputs) {
   std::int64_t sum = 0;
   for (const std::string& input : inputs) {
@@ -44,7 +44,7 @@ inline std::optional<std::int64_t> count_all_lines(const std::vector<std::string
   return sum;
 }
 
-// The work on all lines of `inputs`, each of which has `parts`. No progress is shown if each line is answered at once.
+// The work on all lines of `inputs`, each with `parts` parts. No progress is shown if each line is answered at once.
 inline WorkSize work_on_lines(const std::vector<std::string>& inputs, const LineOptions& options,
                               const std::string& unit = "lines", std::int64_t parts = 1) {
   const bool at_once = std::ranges::any_of(inputs, [&](const auto& input) { return options.at_once(input); });
@@ -54,7 +54,7 @@ inline WorkSize work_on_lines(const std::vector<std::string>& inputs, const Line
   return size;
 }
 
-// The lines of an input. Where each is answered before the next is read, its answer is flushed before that, too.
+// The lines of an input. If each is answered before the next is read, next() flushes the answer first.
 class InputLines {
  public:
   InputLines(const std::string& input, const LineOptions& options)

@@ -15,8 +15,8 @@
 #include "core/output.hpp"
 
 // Read by jemalloc at start-up. Freed memory stays with the process (core/freed_memory.hpp returns it where needed).
-// Allocations of 64 MiB or more, such as the gradient of a large table, are kept apart, as they would seldom fit
-// between the others.
+// Allocations of 64 MiB or more, such as the gradient of a large table, have a dedicated arena, as they would seldom
+// fit between the others.
 extern "C" {
 extern const char* malloc_conf;
 const char* malloc_conf = "dirty_decay_ms:-1,muzzy_decay_ms:-1,oversize_threshold:67108864";
@@ -24,7 +24,7 @@ const char* malloc_conf = "dirty_decay_ms:-1,muzzy_decay_ms:-1,oversize_threshol
 
 namespace {
 
-// If the working directory was deleted, MKL ends the process while it is loaded, with a message about itself.
+// If the working directory was deleted, MKL would end the process while it is loaded, with an obscure message.
 void check_working_directory() {
   char path[4096];
   if (syscall(SYS_getcwd, path, sizeof path) > 0 || errno != ENOENT) return;
@@ -36,7 +36,7 @@ void check_working_directory() {
 
 // OpenMP threads spin while they wait for each other. With GCC's default they spin for milliseconds, and two trainings
 // on the same processors drop to a fifth of their speed; this spin count costs a single training nothing
-// (bench/shared). The library reads the environment when it is loaded, hence the restart, which takes a few
+// (bench/shared). The library reads it from the environment when it is loaded, hence the restart, which takes a few
 // milliseconds.
 void shorten_spinning(char** argv, char** environment) {
   constexpr std::size_t kMostVariables = 4096;
@@ -66,22 +66,22 @@ void before_all_libraries(int, char** argv, char** environment) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // If the caller closed one of the standard streams, a file that is opened later must not take its number. Writing to
+  // If the caller closed one of the standard streams, its number must not go to a file that is opened later. Writing to
   // standard output still fails with a message.
   for (const auto& [stream, mode] : {std::pair(0, O_RDONLY), std::pair(1, O_RDONLY), std::pair(2, O_WRONLY)}) {
-    if (fcntl(stream, F_GETFD) == -1) open("/dev/null", mode);  // takes the lowest number that is free
+    if (fcntl(stream, F_GETFD) == -1) open("/dev/null", mode);  // gets the lowest free number
   }
   attend::output::replace_cout();
   const int code = attend::run_program(attend::all_commands(), {argv + 1, argv + argc});
 #if defined(__SANITIZE_ADDRESS__)
-  if (code != attend::kExitInterrupted) return code;  // leaks are looked for in exit()
+  if (code != attend::kExitInterrupted) return code;  // exit() looks for leaks
 #endif
-  // What was printed before an error. A second error changes nothing.
+  // Flushes what was printed before an error. A second error changes nothing.
   try {
     std::cout.flush();
   } catch (const std::exception&) {
   }
   // Without the destructors of exit(): a thread may still be in a library that cannot be interrupted, and LibTorch
-  // takes as long as a third of its loading to forget its operators one by one.
+  // takes up to a third of its loading time to unregister its operators one by one.
   _exit(code);
 }

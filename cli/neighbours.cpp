@@ -1,5 +1,5 @@
-// attend neighbours: the nearest words of a word by the embeddings of a run or by a file of word vectors, answers to
-// analogies, and their scores on files of analogies and rated pairs.
+// attend neighbours: lists the nearest words of a word, by the embeddings of a run or by a file of word vectors,
+// answers analogies, and scores files of analogies and rated pairs.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@
 namespace attend {
 namespace {
 
-// The words of a test, if the user names no other number: as many as gensim takes.
+// The default --limit for tests, as in gensim.
 constexpr std::int64_t kFrequentWords = 300'000;
 
 struct NeighboursConfig {
@@ -77,7 +77,7 @@ struct NeighboursConfig {
     visit("json", self.json, {.help = "print a JSON object for each list or file"});
   }
 
-  // The words that are asked about. With --vectors, the first positional is one of them, not a run.
+  // The words of the query. With --vectors, the first positional is one of them, not a run.
   std::vector<std::string> asked() const {
     std::vector<std::string> all = words;
     if (!vectors.empty() && !run.empty()) all.insert(all.begin(), run);
@@ -106,7 +106,7 @@ struct NeighboursConfig {
     }
   }
 
-  // The question of --analogy with a word.
+  // The analogy of --analogy with `word`. Throws UserError unless that is A:B.
   Analogy analogy_with(const std::string& word) const {
     const std::size_t colon = std::min(analogy.find(':'), analogy.size());
     const std::string a = analogy.substr(0, colon), b = analogy.substr(std::min(colon + 1, analogy.size()));

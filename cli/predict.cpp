@@ -1,5 +1,5 @@
 // attend predict: predictions of a fine-tuned run, or of a language model with a prompt, for lines of text or the test
-// file of the task, and of a pretrained encoder for masked words.
+// file of a task; and of a pretrained encoder for masked words.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -90,7 +90,7 @@ struct PredictConfig {
 
 using RecordOfLine = std::optional<std::int64_t>;  // none for a blank line
 
-// Answers records and prints a line for each line of text.
+// Answers records and prints a line for each line of the input.
 void predict_records(const TaskSplit& split, const std::vector<RecordOfLine>& records, const AnswerSplit& answer_all,
                      bool json, WorkProgress& progress) {
   const auto answers = answer_all(split, progress);

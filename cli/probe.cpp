@@ -1,4 +1,4 @@
-// attend probe: what the hidden states of every layer of a model tell about words and trees, as a report.
+// attend probe: reports what probes find in the hidden states of every layer of a model about words and trees.
 #include <ATen/Parallel.h>
 
 #include <cstdint>

@@ -38,7 +38,7 @@ std::string first_line(std::string_view text) { return std::string(text.substr(0
 std::vector<std::string> words_for_cli11(const BoundOptions& options, const std::vector<std::string>& words) {
   std::vector<std::string> marked;
   bool only_values = false;
-  bool after_switch = false;  // which true or false may follow
+  bool after_switch = false;  // then true or false may follow
   for (const std::string& word : words) {
     if (std::exchange(after_switch, false) && (word == "true" || word == "false")) {
       marked.back() += "==" + word;
@@ -107,7 +107,7 @@ bool apply_line(const std::string& program, const std::vector<std::string>& word
     if (word.empty()) throw UserError("--config: found nothing, expected a TOML file");
     apply_toml_file(options, value(word), origins);
   }
-  // A complete config file names all options; those at their defaults do not count as given.
+  // A complete config file names all options; those with default values do not count as given.
   const OptionOrigins named = origins;
   std::vector<OptionValue> values;
   for (std::size_t i = 0; i < options.size(); ++i) {
@@ -117,7 +117,7 @@ bool apply_line(const std::string& program, const std::vector<std::string>& word
   call.set_defaults(origins);
   for (std::size_t i = 0; i < options.size(); ++i) {
     if (options[i].get() == values[i] || !named.given(options[i].name)) continue;
-    options[i].set(values[i]);  // other options of the file make another value the default
+    options[i].set(values[i]);  // set_defaults changed it, but the file names it
     origins.record(options[i].name, named(options[i].name));
   }
   auto next = positionals.begin();
@@ -167,7 +167,7 @@ void run_words(const std::vector<Command>& commands, std::vector<std::string> wo
     return word;
   };
   if (words.empty()) throw UserError("no command given", "`attend --help` lists the commands");
-  if (words[0] == "help") {  // same as attend train --help
+  if (words[0] == "help") {  // `attend help train` is `attend train --help`
     take();
     words.emplace_back("--help");
   }
@@ -206,10 +206,10 @@ void run_words(const std::vector<Command>& commands, std::vector<std::string> wo
     return;
   }
   if (print_config) {
-    std::cout << to_toml(invocation.options);  // with lines to be filled in for what is required and missing
+    std::cout << to_toml(invocation.options);  // missing required options are lines to fill in
     return;
   }
-  // A resumed run has its options; training checks them once they are read.
+  // A resumed run may supply required options; training checks them after reading it.
   const BoundOption* resume = find_option(invocation.options, "resume");
   if (resume == nullptr || text_of(resume->get()) == "never") check_required(invocation.options, running.program);
   invocation.validate(invocation.origins);
@@ -231,7 +231,7 @@ int complain_of_memory(const Running& running) {
 }  // namespace
 
 int run_program(const std::vector<Command>& commands, const std::vector<std::string>& words) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the size limit is then a write error with a name
+  std::signal(SIGXFSZ, SIG_IGN);  // exceeding the limit on file sizes is then a write error
   Running running;
   try {
     run_words(commands, words, running);
@@ -255,7 +255,7 @@ int run_program(const std::vector<Command>& commands, const std::vector<std::str
   } catch (const std::bad_alloc&) {
     return complain_of_memory(running);
   } catch (const std::exception& error) {
-    // LibTorch reports it in text; a backtrace follows the first line.
+    // LibTorch reports a failed allocation in text; a backtrace follows the first line.
     const std::string message = first_line(error.what());
     if (message.find("can't allocate memory") != std::string::npos ||
         message.find("out of memory") != std::string::npos) {

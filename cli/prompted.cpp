@@ -43,7 +43,7 @@ std::vector<LabelledText> PromptedRun::read_shots(const PromptConfig& config, co
 std::unique_ptr<TaskAnswers> PromptedRun::answer(const TaskSplit& split, WorkProgress& progress) const {
   std::unique_ptr<TaskAnswers> answers = make_answers(split, task(), {});
   if (split.texts.empty()) return answers;
-  std::vector<Sample> records(split.texts.size());  // of which answers read the number alone
+  std::vector<Sample> records(split.texts.size());  // answers read only their numbers
   std::vector<const Sample*> in_order;
   for (Sample& record : records) {
     record.example = std::ssize(in_order);

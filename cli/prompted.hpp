@@ -1,4 +1,4 @@
-// A run of attend pretrain --objective causal with a prompt: what attend predict and evaluate ask without fine-tuning.
+// A run of attend pretrain --objective causal with a prompt, which attend predict and evaluate use without fine-tuning.
 #pragma once
 
 #include <filesystem>
@@ -19,12 +19,12 @@
 
 namespace attend {
 
-// Answers to all records of a split, which must outlive them: by such a run, or by a fine-tuned one.
+// Answers to all records of a split, which must outlive them; from such a run or a fine-tuned one.
 using AnswerSplit = std::function<std::unique_ptr<TaskAnswers>(const TaskSplit&, WorkProgress&)>;
 
 class PromptedRun {
  public:
-  // Loads the run and the prompt, with examples from the task's training file in the folder `data`; logs what is asked.
+  // Loads the run and the prompt, with examples from the task's training file in the folder `data`.
   PromptedRun(const std::filesystem::path& run, const ModelOptions& use, const PromptConfig& config,
               const std::string& data);
   PromptedRun(const PromptedRun&) = delete;  // the model refers to other members

@@ -25,15 +25,15 @@ struct ReportOutput {
 
 class ReportDirectory {
  public:
-  // Made before the work, so that an unwritable path is reported at once; removed if the work fails. Throws UserError
-  // if the directory exists, unless it is a report that may be replaced.
+  // Created before the work, so that an unwritable path is reported at once; removed if the work fails. Throws
+  // UserError if the directory exists, unless it is a report that may be replaced.
   explicit ReportDirectory(const ReportOutput& output)
       : output_(output.directory),
         replaces_(may_replace(output)),
         parents_(parent_of(output.directory)),
         staged_(output.directory) {}
 
-  // Writes the files; an earlier report gives way at the end.
+  // Writes the files, then replaces an earlier report.
   void commit(const std::string& page, const std::string& markdown, const std::string& json) {
     write_file_atomic(staged_.path() / "index.html", page);
     write_file_atomic(staged_.path() / "report.md", markdown);

@@ -1,5 +1,5 @@
-// attend score: log-probabilities of given translations or texts, and the accuracy of contrastive pairs. The kind of
-// the run says which.
+// attend score: log-probabilities of given translations or texts, by the kind of run, and the accuracy of contrastive
+// pairs.
 #include <ATen/Parallel.h>
 
 #include <string>
@@ -24,7 +24,7 @@ std::string_view model_of(RunKind kind, const std::string& run) {
                   "give the RUN directory of attend train or pretrain");
 }
 
-// A source and a target, or pairs that have both.
+// Throws UserError unless a source and a target are given, or pairs that contain both.
 void check_translations(const ScoreCommandConfig& config) {
   if (!config.contrast.empty() && config.source.empty() && config.target.empty()) return;
   for (const auto& [name, file] : {std::pair("source", config.source), std::pair("target", config.target)}) {

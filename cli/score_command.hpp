@@ -1,4 +1,4 @@
-// attend score: its options, and its two uses. Translations are scored given their sources, texts by themselves.
+// attend score: its options and its two uses, translations given their sources, and texts alone.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct ScoreCommandConfig {
   bool per_token = false;
   bool json = false;
 
-  // The kind of model of a run, a fact that its directory tells.
+  // The fact that options depend on: the kind of model of the run.
   static constexpr std::string_view kModel = "runs of a", kTranslation = "translation model",
                                     kLanguage = "language model", kBert = "BERT";
   static constexpr Condition kTranslations = {kModel, {kTranslation}};

@@ -23,11 +23,11 @@ namespace attend {
 nlohmann::ordered_json score_json(std::span<const ForcedPiece> pieces, std::int64_t words, const Tokenizer& tokenizer,
                                   bool per_token);
 
-// The log-probability, and with `per_token` each piece and its own after a tab.
+// The log-probability, and with `per_token` each piece with its own, separated by tabs.
 std::string score_text(std::span<const ForcedPiece> pieces, const Tokenizer& tokenizer, bool per_token);
 
-// {"lines", "log_prob", "pieces", "words", "perplexity_piece", "perplexity_word"}; `kind` precedes the name of a
-// perplexity: "pseudo_" or nothing. A perplexity of nothing is null.
+// {"lines", "log_prob", "pieces", "words", "perplexity_piece", "perplexity_word"}; `kind`, "pseudo_" or nothing,
+// precedes the name of a perplexity. The perplexity of no pieces or words is null.
 nlohmann::ordered_json sums_json(const ScoreSums& sums, const std::string& kind = {});
 
 // "60 lines, -4.000 nats per line; perplexity 2.718 of 240 pieces, 7.389 of 120 words"; with a `kind` such as
@@ -43,11 +43,11 @@ std::string accuracy_text(const ContrastTally& tally);
 // Adds "accuracy", and "kinds" and "distances" where pairs have them: the accuracy of each.
 void add_accuracies(nlohmann::ordered_json& summary, const ContrastTable& table);
 
-// Logs the same, line by line.
+// Logs these accuracies, one per line.
 void report_accuracies(const ContrastTable& table);
 
-// Scores minimal pairs, prints them as they come, and finally their sums. A Scorer has, with its types Score and Tally:
-//   std::vector<Score> score(std::span<const MinimalPair>, WorkProgress&)   of each pair the better and the worse one
+// Scores minimal pairs, prints their scores and finally the sums. A Scorer has types Score and Tally, and
+//   std::vector<Score> score(std::span<const MinimalPair>, WorkProgress&)   of each pair the better, then the worse
 //   ordered_json json_of(const Score&), json_of(const Tally&)
 //   void report(const Tally& better, const Tally& worse)                    to standard error
 template <class Scorer>

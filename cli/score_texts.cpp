@@ -89,7 +89,7 @@ class TextScorer {
 };
 
 void score_lines(const ScoreCommandConfig& config, RunKind kind) {
-  InputLines input(config.input, {});  // opened first: a file that cannot be read is said at once
+  InputLines input(config.input, {});  // opened first, to report an unreadable file at once
   const TextScorer scorer(config, kind);
   WorkProgress progress(work_on_lines({config.input}, {}));
   LanguageTally tally;

@@ -28,7 +28,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Limits of the lines scored together: many, so that batches have similar lengths, but a few may fill the memory.
+// Limits of the lines scored together: enough for batches of similar lengths, unless long lines would fill the memory.
 constexpr std::size_t kLinesInWindow = 8192;
 constexpr std::size_t kBytesInScoredWindow = std::size_t{16} << 20;
 
@@ -39,8 +39,7 @@ class LineAlignedReader {
     for (const std::string& file : files) readers_.emplace_back(file);
   }
 
-  // The next line of every file; false at the end. UserError naming the files and their numbers of lines if one has
-  // more than another.
+  // The next line of every file; false at the end. Throws UserError if their numbers of lines differ.
   bool next(std::vector<std::string>& lines) {
     std::size_t more = 0;
     for (std::size_t i = 0; i < readers_.size(); ++i) more += readers_[i].next(lines[i]);
@@ -73,7 +72,7 @@ class LineAlignedReader {
   std::deque<LineReader> readers_;
 };
 
-// What is scored and said of translations.
+// Scores translations, and formats and reports the scores.
 class TranslationScorer {
  public:
   using Score = TargetScore;
@@ -131,7 +130,7 @@ class TranslationScorePrinter {
   TranslationScorePrinter(const ScoreCommandConfig& config, const TranslationScorer& scorer)
       : config_(config), scorer_(scorer), progress_(size_of(config)) {}
 
-  // `texts` are those of --source, --target and perhaps --contrast.
+  // `texts`: lines of --source, --target and, if given, --contrast.
   void print(const std::vector<std::vector<std::string>>& texts) {
     const auto targets = scorer_.score(texts[0], texts[1], progress_);
     const auto contrasts = has_contrast() ? scorer_.score(texts[0], texts[2], progress_) : std::vector<TargetScore>();
@@ -161,7 +160,7 @@ class TranslationScorePrinter {
   }
 
  private:
-  // Each line is a pair of source and target, and with --contrast another one.
+  // A line is one pair of source and target, with --contrast two.
   static WorkSize size_of(const ScoreCommandConfig& config) {
     return work_on_lines({config.source}, {}, "pairs", config.contrast.empty() ? 1 : 2);
   }
@@ -194,7 +193,7 @@ class TranslationScorePrinter {
 void score_translation_lines(const ScoreCommandConfig& config) {
   std::vector<std::string> files = {config.source, config.target};
   if (!config.contrast.empty()) files.push_back(config.contrast);
-  LineAlignedReader reader(files);  // opened first: a file that cannot be read is said at once
+  LineAlignedReader reader(files);  // opened first, to report an unreadable file at once
   FactorReader factors(config.factors.source_factors);
   const TranslationScorer scorer(config);
   TranslationScorePrinter printer(config, scorer);

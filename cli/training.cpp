@@ -14,7 +14,7 @@
 namespace attend {
 namespace {
 
-// Polls signals, refuses memory beyond the machine's, and sizes oneDNN's cache for the model.
+// Installs signal handlers, limits memory on a CPU, and sizes oneDNN's cache for the model.
 ProcessHooks training_process() {
   signals::install();
   const Launch launch = Launch::from_environment();

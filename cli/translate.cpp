@@ -28,13 +28,13 @@
 namespace attend {
 namespace {
 
-// The runs of a call: those that translate, the first one alone or an ensemble, and perhaps one that reranks.
+// The runs of a call: those that translate, one or an ensemble, and perhaps one that reranks.
 struct TranslatingRuns {
   std::vector<Run> together;
   std::vector<double> weights;
   std::optional<Run> rerank = {};
 
-  // All but the first, which they accompany.
+  // The models that join the first in the ensemble.
   Companions companions(EnsembleKind kind) const {
     Companions others{.kind = kind, .weights = weights};
     for (std::size_t i = 1; i < together.size(); ++i) {
@@ -43,7 +43,7 @@ struct TranslatingRuns {
     return others;
   }
 
-  // To which all that translate together cut a source.
+  // The most source pieces that all models of the ensemble read.
   std::size_t most_pieces() const {
     std::size_t most = kMostPieces;
     for (const Run& trained : together) most = std::min(most, most_source_pieces(*trained.model));
@@ -73,7 +73,7 @@ void refuse_other_target(const Run& trained, const std::string& run, const Run& 
                   "translate with the other runs and --rerank " + reversed);
 }
 
-// What counts on a translation's being written from its first word to its last.
+// Refuses options that need translations generated from the first word to the last.
 void refuse_word_order(const TranslateConfig& config, const OptionOrigins& origins) {
   const auto& [prefix, constraints, forbid] = config.asked;
   for (const auto& [option, is_used] : {std::pair("prefix", !prefix.empty()),
@@ -86,14 +86,13 @@ void refuse_word_order(const TranslateConfig& config, const OptionOrigins& origi
   }
 }
 
-// Lines carry the labels of the first run alone.
+// The factors of a line are those of the first run.
 void refuse_factors(const Run& trained, const std::string& run) {
   if (trained.tokenizers.factors.count() == 0) return;
   throw UserError(run + ": trained with --source-factors, which only the first run may be", "name another run");
 }
 
-// Loads and freezes the runs that the options name. UserError for one that cannot do what is asked, or not with the
-// others.
+// Loads and freezes the runs. Throws UserError if one cannot do what the options ask, or does not fit the others.
 TranslatingRuns load_runs(const TranslateConfig& config, const OptionOrigins& origins) {
   TranslatingRuns runs{.together = {}, .weights = config.ensemble.weights_of(config.runs.size(), origins)};
   const auto device = device_named(config.use.device);
@@ -131,7 +130,7 @@ void print(const std::vector<Translation>& translations, std::int64_t number, bo
   }
 }
 
-// Aligns lines with their best translations, before unknown words are replaced.
+// Aligns lines with their best translations, which must still have their unknown words.
 class Aligner {
  public:
   Aligner(const TranslateConfig& config, const Run& trained, const PairAttentionOptions& options)
@@ -154,7 +153,7 @@ class Aligner {
   PairAttention pairs_;
 };
 
-// Writes the model's log p of every translation and of its pieces.
+// Writes the log-probability of every translation and of its pieces.
 class ScoreFile {
  public:
   ScoreFile(const std::string& file, const Tokenizer& tokenizer) : tokenizer_(tokenizer), file_(file) {}
@@ -179,7 +178,7 @@ class ScoreFile {
   AtomicFile file_;
 };
 
-// What is asked besides plain translations.
+// Optional requests and outputs besides the translations.
 struct Extras {
   std::optional<LineRequests> asked = {};
   std::optional<UnknownWords> unknown = {};
@@ -238,7 +237,7 @@ void run(const TranslateConfig& config, const OptionOrigins& origins) {
   signals::install();
   at::set_num_threads(static_cast<int>(config.translator.threads));
   const std::vector<std::string> names = config.input.empty() ? std::vector<std::string>{"-"} : config.input;
-  std::deque<InputLines> inputs;  // opened first: a file that cannot be read is said at once
+  std::deque<InputLines> inputs;  // opened first, to report an unreadable file at once
   for (const std::string& name : names) inputs.emplace_back(name, config.lines);
   FactorReader factors(config.factors.source_factors);
   if (!config.alignment.empty()) refuse_existing(config.alignment, "--alignment");

@@ -79,7 +79,7 @@ struct TranslateConfig {
            .placeholder = "FILE"});
   }
 
-  // UserError for contradictory options.
+  // Throws UserError for contradictory options.
   void validate(const OptionOrigins& origins) const {
     translator.validate(origins, !rerank.rerank.empty());
     asked.validate(origins, translator.candidates());
@@ -99,7 +99,7 @@ struct TranslateConfig {
     refuse_inapplicable(resolved, given_place(origins));
   }
 
-  // A path names weights of the run that translates.
+  // --checkpoint, unless it is a path, which names weights of the run that translates.
   std::string checkpoint_of_reranker() const { return names_checkpoint_by_path() ? "auto" : use.checkpoint; }
 
  private:
@@ -107,7 +107,7 @@ struct TranslateConfig {
     return use.checkpoint != "auto" && use.checkpoint != "best" && use.checkpoint != "last";
   }
 
-  // Standard input can be read once.
+  // Throws UserError if standard input would be read twice.
   void refuse_two_readers(const OptionOrigins& origins) const {
     std::string reader = input.empty() || std::ranges::find(input, "-") != input.end() ? "the lines" : "";
     for (const auto& [option, file] : {std::pair("prefix", &asked.prefix),

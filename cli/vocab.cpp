@@ -1,4 +1,4 @@
-// attend vocab: trains one tokenizer on all files together, or one on each.
+// attend vocab: trains one tokenizer on all files together, or one per file.
 #include <set>
 
 #include "cli/command.hpp"
