@@ -1,12 +1,12 @@
-# c10d, LibTorch's library for several processes (train/distributed). The code is part of LibTorch; the headers of Gloo
-# come from Debian's libgloo-dev, that of NCCL (for GPUs) from NCCL. Without Gloo's headers attend trains with one
-# process; without NCCL, gradients of GPUs go through the host and Gloo.
+# c10d, LibTorch's library for several processes (train/distributed). Gloo's headers come from Debian's libgloo-dev, that
+# of NCCL (for GPUs) from LibTorch's wheel or the system. Without Gloo's headers attend trains with one process; without
+# NCCL, gradients on GPUs go through the host and Gloo.
 find_path(gloo_INCLUDE_DIR gloo/transport/device.h)
 find_path(c10d_INCLUDE_DIR torch/csrc/distributed/c10d/ProcessGroupGloo.hpp PATHS ${TORCH_INCLUDE_DIRS} NO_DEFAULT_PATH)
 
 # Sets ATTEND_NCCL_MISSING to the reason why NCCL cannot be used, or to nothing.
 function(attend_check_nccl)
-  # The wheel's header, which is of the NCCL that LibTorch was built with, comes before one of the system.
+  # The wheel's header comes before the system's: it is of the NCCL that LibTorch was built with.
   find_path(nccl_INCLUDE_DIR nccl.h HINTS ${TORCH_INSTALL_PREFIX}/../nvidia/nccl/include PATHS ${CUDAToolkit_INCLUDE_DIRS})
   set(why "")
   if(NOT nccl_INCLUDE_DIR)
@@ -21,8 +21,8 @@ function(attend_check_nccl)
       get_target_property(flags dep_torch INTERFACE_COMPILE_OPTIONS)
       list(TRANSFORM flags REPLACE "^SHELL:" "")
       string(REPLACE ";" " " CMAKE_CXX_FLAGS "${flags}")
-      # LibTorch's own definitions say whether it has NCCL: the class is declared only with USE_C10D_NCCL. (With its targets as
-      # LINK_LIBRARIES the check cannot be generated: they depend on targets that are not exported.)
+      # LibTorch's own definitions are needed: the class is declared only with USE_C10D_NCCL. (Its targets cannot be given as
+      # LINK_LIBRARIES: they depend on targets that are not exported.)
       set(definitions "")
       if(TARGET torch_cuda)
         get_target_property(definitions torch_cuda INTERFACE_COMPILE_DEFINITIONS)

@@ -20,18 +20,18 @@ file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/first)
 file(CREATE_LINK ${attend_fmt}/fmt ${CMAKE_BINARY_DIR}/first/fmt SYMBOLIC)
 target_include_directories(dep_torch SYSTEM INTERFACE ${CMAKE_BINARY_DIR}/first ${TORCH_INCLUDE_DIRS})
 target_compile_options(dep_torch INTERFACE ${attend_torch_flags})
-# Folders of headers that a pip wheel for CUDA brings beside LibTorch: cuBLAS, cuSPARSE, cuSOLVER. They come last, since
-# those of the toolkit that the build uses may be of another version.
+# Header folders of a pip wheel for CUDA: cuBLAS, cuSPARSE, cuSOLVER. They come last, since the toolkit that the build uses
+# may have another version.
 if(TORCH_CUDA_LIBRARIES)
   file(GLOB attend_wheel_headers LIST_DIRECTORIES true "${TORCH_INSTALL_PREFIX}/../nvidia/*/include")
   list(FILTER attend_wheel_headers EXCLUDE REGEX "/nccl/include$")  # c10d.cmake chooses NCCL's
   list(TRANSFORM attend_wheel_headers PREPEND "SHELL:-idirafter ")
   target_compile_options(dep_torch INTERFACE ${attend_wheel_headers})
 endif()
-# Two libraries must come first on the link line; a linker that drops libraries without a use so far would move them back.
+# Two libraries must come first on the link line, even if nothing before them uses them (--no-as-needed).
 # libstdc++: LibTorch exports parts of an older one's std::filesystem, and remove_all of the wheel for CUDA crashes.
-# SentencePiece: it and libc10 both export FLAGS_minloglevel, as a 32-byte object and an int. The first definition is used by
-# both, and the object must not be constructed over the int and the memory after it.
+# SentencePiece: it and libc10 both export FLAGS_minloglevel, as a 32-byte object and an int. Both use the first
+# definition, and the object must not be constructed over the int and the memory after it.
 get_target_property(attend_sentencepiece PkgConfig::sentencepiece INTERFACE_LINK_LIBRARIES)
 target_link_options(dep_torch INTERFACE
   LINKER:--push-state,--no-as-needed -lstdc++ ${attend_sentencepiece} LINKER:--pop-state)
