@@ -13,7 +13,8 @@ double applications(std::string_view name, double S, double T) {
   if (name.find("embedding") != std::string_view::npos) return 0;
   if (name.starts_with("bridge")) return 1;
   const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-  if (has(".energy")) return 0;  // counted with the pairs
+  if (has(".energy")) return 0;       // counted with the pairs
+  if (has(".scope.table")) return 0;  // looked up
   const bool of_source = name.starts_with("encoder.") || name.starts_with("attention.key") || has(".kv_proj.") ||
                          has(".multihead_attn.score.key.");
   return of_source ? S : T;

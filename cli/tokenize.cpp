@@ -49,7 +49,7 @@ std::int32_t parse_id(const Tokenizer& tokenizer, const std::string& word, const
 std::int32_t id_of_piece(const Tokenizer& tokenizer, const std::string& word, const std::string& place) {
   const std::int32_t id = tokenizer.id_of(word);
   if (id >= 0) return id;
-  throw UserError(place + ": \"" + word + "\" is no piece of this tokenizer, which knows every text",
+  throw UserError(place + ": \"" + word + "\" is not a piece of this tokenizer, which covers every text",
                   "use the tokenizer that produced the pieces");
 }
 

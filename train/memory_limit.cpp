@@ -48,8 +48,9 @@ bool is_allocation_failure(const c10::Error& error) {
 }
 
 [[noreturn]] void refuse(const std::string& remedy) {
-  throw UserError(fmt::format("out of memory ({:.1f} GB in use)", static_cast<double>(peak_resident_bytes()) / 1e9),
-                  remedy);
+  throw UserError(
+      fmt::format("out of memory (at most {:.1f} GB were in use)", static_cast<double>(peak_resident_bytes()) / 1e9),
+      remedy);
 }
 
 }  // namespace

@@ -121,6 +121,7 @@ TEST_P(Arithmetic, OfAStepIsThatOfTheWhole) {
   forward(whole);
   const std::int64_t b = 3;  // its source and its target are shorter than others
   const std::vector<LayerAttention> expected = whole.of_sentence(b, batch_.src.layout, batch_.tgt.layout);
+  const auto of_decoder = [](const LayerAttention& layer) { return layer.place != AttentionPlace::encoder; };
   Pass silent = Pass::inference();
   const auto memory = model_->encode(batch_.src, silent);
   const auto state = model_->start(*memory, std::vector<std::int64_t>{b});
@@ -128,6 +129,7 @@ TEST_P(Arithmetic, OfAStepIsThatOfTheWhole) {
     AttentionRecorder recorder({}, /*arithmetic=*/true);
     Pass pass = Pass::inference(&recorder);
     model_->step(*memory, *state, batch_.tgt.ids_M.narrow(0, batch_.tgt.layout.offsets[b] + t, 1), pass);
+    EXPECT_EQ(std::ssize(recorder.layers), std::ranges::count_if(expected, of_decoder));
     for (const LayerAttention& seen : recorder.layers) {
       const auto found = std::ranges::find_if(expected, [&](const LayerAttention& layer) {
         return layer.place == seen.place && layer.layer == seen.layer;

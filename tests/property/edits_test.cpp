@@ -92,6 +92,7 @@ TEST_P(Edits, AThresholdCutsTheWeightsThatAreShownAndUsed) {
     const Tensor hidden = forward(threshold, &recorder);
     EXPECT_LE((hidden - forward(threshold)).abs().max().item<double>(), 2e-5);
     EXPECT_GT((hidden - forward(0)).abs().max().item<double>(), 1e-3);
+    EXPECT_FALSE(recorder.layers.empty());
     for (const LayerAttention& layer : recorder.layers) {
       for (std::int64_t b = 0; b < batch_.tgt.layout.size(); ++b) {
         const Tensor real_NTS = layer.weights[b].narrow(1, 0, batch_.tgt.layout.length(b));

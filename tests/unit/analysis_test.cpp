@@ -190,12 +190,15 @@ TEST(CrossScoring, AttentionIsCutAsInSearch) {
   const ModelScores cut = score_translations(run, 0, text, {.scoring = {.workers = {}, .edit = &edit}});
   const ModelScores whole = score_translations(run, 0, text, {});
   double difference = 0;
+  int compared = 0;
   for (std::size_t i = 0; i < kSource.size(); ++i) {
     const Hypothesis& hypothesis = text.outputs[0][i].hypothesis;
     difference += std::abs(cut.reference[i].log_prob() - whole.reference[i].log_prob());
     if (!hypothesis.ended || run.tokenizers.tgt.encode(text.outputs[0][i].text) != hypothesis.ids) continue;
     EXPECT_NEAR(cut.outputs[1][i], hypothesis.log_prob, 1e-4);
+    ++compared;
   }
+  EXPECT_GT(compared, 0);
   EXPECT_GT(difference, 1e-3) << "the threshold cuts something";
 
   const auto entropy = [&](double at) { return attention_statistics(run, kSource, kReference, {}, at)[0].entropy; };

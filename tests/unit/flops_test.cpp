@@ -108,6 +108,9 @@ TEST_F(Operations, OfTheTransformer) {
   const double itself = T * maps + T * (T + 1) / 2 * pair;  // a position sees itself and those before it
   const double source = T * 2 * product(H, H) + S * 2 * product(H, H) + S * T * pair;
   EXPECT_DOUBLE_EQ(counted(config), (encoder + itself + source + T * inner) / T);
+  config.block.positions = PositionKind::t5;  // biases are looked up
+  EXPECT_DOUBLE_EQ(counted(config), (encoder + itself + source + T * inner) / T);
+  config.block.positions = PositionKind::sinusoidal;
   // W q, U k of every head of H / 3 columns, at the positions of each; the energies still are products of D numbers.
   config.score = ScoreKind::additive;
   const double map = 3 * product(H / 3, H / 3);
