@@ -1,7 +1,7 @@
 // The additive score (Bahdanau et al. 2014, arXiv 1409.0473, A.1.2), which is Luong's concat (1508.04025, 3.1):
-// score(s, h_s) = vᵀ tanh(W s + U h_s). The keys U h_s are computed once per sentence.
+// score(q, h_s) = vᵀ tanh(W q + U h_s). The keys U h_s are computed once per sentence.
 //
-//   W s = (1 0), U h_s = (-1 0), (1 1), v = (1 1):  energies tanh(0) + tanh(0) = 0, tanh(2) + tanh(1) = 1.73,
+//   W q = (1 0), U h_s = (-1 0), (1 1), v = (1 1):  energies tanh(0) + tanh(0) = 0, tanh(2) + tanh(1) = 1.73,
 //   weights 0.15, 0.85
 #pragma once
 

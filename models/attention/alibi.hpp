@@ -1,9 +1,10 @@
 // Attention with linear biases (Press et al. 2021, arXiv 2108.12409, section 3): the energy of query i at position j
-// within a scope is lowered by m |i - j|, and no encodings are added to the embeddings, so that sentences may be longer
-// than any in training. Within a causal scope, i - j is never negative; in an encoder the bias is symmetric.
+// within a scope is lowered by m |i - j|. As no encodings are added to the embeddings, sentences may be longer than any
+// in training. Within a causal scope, i - j is never negative; in an encoder the bias is symmetric.
 //
-// Of n heads, n a power of two, head h = 1 … n has the slope m = 2^(-8h / n). Otherwise, as in the authors' code, the
-// first have the slopes of the next lower power of two, the others every second slope of the next higher one.
+// If n, the number of heads, is a power of two, head h = 1 … n has the slope m = 2^(-8h / n). Otherwise, as in the
+// authors' code, the first heads have the slopes of the next lower power of two, and the others every second slope of
+// the next higher one.
 //
 //   8 heads:  1/2, 1/4 … 1/256       3 heads:  1/16, 1/256, 1/4
 #pragma once
@@ -20,7 +21,7 @@ namespace attend {
 
 class AlibiScope : public DistanceScope {
  public:
-  // `kept`: the numbers of the heads that there are, of `heads`; empty: all.
+  // `kept`: which of the `heads` are not pruned, ascending; empty: all.
   AlibiScope(std::shared_ptr<Scope> scope, std::int64_t heads, const std::vector<std::int64_t>& kept = {})
       : DistanceScope(std::move(scope)), slopes_N1_(slopes(heads)) {
     if (!kept.empty()) slopes_N1_ = slopes_N1_.index_select(0, torch::tensor(kept));

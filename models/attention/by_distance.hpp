@@ -1,5 +1,7 @@
 // Biases by distance: a scope around another one that adds b[h][j - i] to the energy of query i at position j in head
-// h. A subclass gives the biases of a list of distances; scopes around each other add theirs.
+// h. Subclasses define b; the biases of nested scopes are added.
+//
+// Legend: docs/architecture.md; D distances.
 #pragma once
 
 #include <memory>
@@ -14,8 +16,8 @@ class DistanceScope : public Scope {
  public:
   explicit DistanceScope(std::shared_ptr<Scope> scope) : scope_(register_module("within", std::move(scope))) {}
 
-  // The biases of the distances, which are int64 and on the CPU: [N, D], or [1, D] if they are the same for all heads;
-  // fp32, of distance 0 finite. Learnt ones are where the parameters are, others on the CPU.
+  // The biases of distances (int64, on the CPU): fp32, [N, D], or [1, D] if all heads have the same. The bias of
+  // distance 0 is finite. Learnt biases are on the device of the parameters, others on the CPU.
   virtual torch::Tensor biases_ND(const torch::Tensor& distances_D) const = 0;
 
   // The bias is [..., N, T, S].
@@ -29,7 +31,7 @@ class DistanceScope : public Scope {
     return result;
   }
 
-  // There are fused ops on the CPU alone, where all biases are then.
+  // Fused ops exist only on the CPU, so no bias has to be moved.
   bool describe_heads(ops::HeadsForm& form) const override {
     if (!scope_->describe_heads(form)) return false;
     const torch::Tensor biases_ND = all_ND(form.longest);

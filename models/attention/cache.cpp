@@ -23,7 +23,7 @@ void KeyValueCache::select(std::span<const std::int64_t> rows) {
   }
 }
 
-// Drops the rows of a step that no hypothesis descends from any more, once they are half of it.
+// Removes the rows of a step from which no hypothesis descends, once they are at least half of its rows.
 void KeyValueCache::drop_unread(std::size_t step) {
   std::vector<std::int64_t> place(kv.front()[step].size(0), -1);
   for (const std::int64_t row : ancestry[step]) place[row] = 0;

@@ -1,5 +1,5 @@
-// What the hypotheses of a decoder have read: the keys and values of every step and layer, as a value. Nothing is
-// copied when hypotheses split or die: see ops::Ancestry.
+// The keys and values of a decoder's previous steps, in every layer, for all hypotheses. It is a plain value, not state
+// of a module. Splitting and dropping hypotheses copies nothing (ops::Ancestry) until half of a step's rows are unused.
 #pragma once
 
 #include <torch/types.h>
@@ -19,9 +19,9 @@ struct KeyValueCache {
   explicit KeyValueCache(std::int64_t layers = 0) : kv(layers) {}
 
   std::int64_t steps() const { return std::ssize(ancestry); }
-  // Begins a step of `rows` hypotheses, to which each layer then adds its keys and values.
+  // Begins a step of `rows` hypotheses, as many as in the last step; each layer then adds its keys and values.
   void begin_step(std::int64_t rows);
-  // Keeps the given rows in the given order; a row may occur several times or not at all.
+  // Keeps the given rows, in the given order; a row may occur several times or not at all.
   void select(std::span<const std::int64_t> rows);
 
  private:

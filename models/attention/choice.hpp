@@ -1,5 +1,5 @@
-// A choice turns weights into context vectors: the third part of attention. The soft choice is their expectation (arXiv
-// 1409.0473, eq. 5), c = Σ_s a_s value_s; the hard one has its own file.
+// A choice turns weights into context vectors: the third part of attention (score, scope, choice). The soft choice is
+// the expectation of the values (arXiv 1409.0473, eq. 5), c = Σ_s a_s value_s; the hard one has its own file.
 #pragma once
 
 #include <torch/types.h>
@@ -12,8 +12,8 @@ class Choice {
  public:
   virtual ~Choice() = default;
 
-  // Weights [..., T, S] and values [..., S, W], fp32, give context vectors [..., T, W], fp32. What was sampled is
-  // recorded in `sampled`, in the order of the queries.
+  // Weights [..., T, S] and values [..., S, W], fp32, give context vectors [..., T, W], fp32. A choice that samples
+  // records it in `sampled`, in the order of the queries.
   virtual torch::Tensor context(const torch::Tensor& weights_TS, const torch::Tensor& values_SW, Pass& pass,
                                 SampledChoices& sampled) const = 0;
 };

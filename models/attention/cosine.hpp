@@ -1,7 +1,7 @@
-// Cosines with a learnt temperature (Henry et al. 2020, arXiv 2010.04245): score(q, k) = g qᵀ k / (‖q‖ ‖k‖), so that
-// energies lie within ±g whatever the vectors' lengths. Every head has its own g, which starts at log2(L² - L), as in
-// the paper, where L is the length that few training sentences exceed; here L = 32, g = 10. Queries and memory must
-// have the same width.
+// Cosines with a learnt scale (Henry et al. 2020, arXiv 2010.04245): score(q, k) = g qᵀ k / (‖q‖ ‖k‖), so that
+// energies lie within ±g whatever the vectors' lengths. Every head has its own g. As in the paper, g starts at
+// log2(L² - L), where L is a length that few training sentences exceed; here L = 32, so g = 9.95. Queries and memory
+// must have the same width.
 //
 //   q = (3 4), k = (1 0), (0 2), g = 10:  cosines 0.6, 0.8, energies 6, 8, weights 0.12, 0.88
 #pragma once

@@ -1,6 +1,6 @@
-// Coverage (Tu et al. 2016, arXiv 1601.04811, 3.1, one-dimensional linguistic coverage with a fertility of 1, where the
-// paper divides by a predicted one): the sum of a position's past weights, C_t(s) = Σ_{u<t} a_u(s), is added to its
-// key, which becomes key_s + C_t(s) w. With the additive score this gives the paper's vᵀ tanh(W q + U h_s + w C_t(s)).
+// Coverage (Tu et al. 2016, arXiv 1601.04811, 3.1: one-dimensional linguistic coverage; its fertility is 1 here,
+// predicted in the paper): the sum of a position's past weights, C_t(s) = Σ_{u<t} a_u(s), changes its key to
+// key_s + C_t(s) w. With the additive score this gives the paper's vᵀ tanh(W q + U h_s + w C_t(s)).
 #pragma once
 
 #include <torch/types.h>
@@ -20,7 +20,7 @@ class Coverage : public Layer {
     return keys_RSA + coverage_RS.unsqueeze(2) * weight_;
   }
 
-  // Describes coverage in `form` for the fused step (ops/recurrent.hpp).
+  // Adds coverage to the form of the fused step (ops/recurrent.hpp).
   void describe(ops::AttentionForm& form) const { form.coverage_A = weight_; }
 
   void initialise(RandomStream& random) override { fill_uniform(weight_, 0.1, random); }

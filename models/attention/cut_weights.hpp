@@ -1,6 +1,6 @@
-// Attention weights under a threshold are cut: weights that are close to 0 say little about a translation, and without
-// them a reader sees what it was made from. The others keep their proportions and have the sum that all had; where all
-// are under the threshold, the largest stays, the first of equal ones.
+// Attention weights below a threshold are set to 0, so that a reader sees only the positions that matter for a
+// translation. The other weights keep their proportions and are scaled to the previous sum. If all are below the
+// threshold, the largest stays (the first of equal ones).
 //
 //   cut_weights({0.5, 0.3, 0.16, 0.04}, 0.05)   {0.52, 0.31, 0.17, 0}
 //   cut_weights({0.5, 0.3, 0.16, 0.04}, 0.6)    {1, 0, 0, 0}
@@ -14,7 +14,7 @@
 
 namespace attend {
 
-// Over the last axis. Weights that are all 0, of a query without keys, stay so.
+// Cuts along the last axis. The weights of a query without keys stay 0.
 inline at::Tensor cut_weights(const at::Tensor& weights, double threshold) {
   const at::Tensor is_largest = at::zeros_like(weights, at::kBool).scatter(-1, weights.argmax(-1, true), true);
   const at::Tensor kept = weights.masked_fill(weights.lt(threshold).logical_and(is_largest.logical_not()), 0);

@@ -1,9 +1,9 @@
 // The kernel of linear attention (Katharopoulos et al. 2020, arXiv 2006.16236, eq. 7) as a score: weights are
 // proportional to φ(h_t)ᵀ φ(W h_s), φ(x) = elu(x) + 1 > 0, whose logarithm is the energy. The keys are φ(W h_s).
 //
-// Since a weight is a product, the sums over the positions are the same for all queries, and the context is linear in
-// the length of a sentence (eq. 5): φ(h_t)ᵀ Σ_s φ(W h_s) v_sᵀ / φ(h_t)ᵀ Σ_s φ(W h_s). Not included: its causal form,
-// which needs the sums up to each position; in the self-attention of decoders, the weights are computed.
+// As weights are products, all queries share the sums over positions, and the cost is linear in the length of a
+// sentence (eq. 5): context_t = φ(h_t)ᵀ Σ_s φ(W h_s) v_sᵀ / φ(h_t)ᵀ Σ_s φ(W h_s). Not included: the causal form, which
+// needs the sums up to each position; the self-attention of decoders computes the weights.
 //
 //   h_t = (1 0), W h_s = (1 0), (0 1):  φ(h_t) = (2 1), products 5, 4, energies 1.61, 1.39, weights 0.56, 0.44
 #pragma once
@@ -19,14 +19,14 @@ class Elu1Score : public Score {
   explicit Elu1Score(const ScoreWidths& config)
       : key_(add_map("key", config, config.memory_width, config.query_width)) {}
 
-  // φ(W h_s) in fp32: bf16 would lose small features.
+  // In fp32: bf16 would lose small features.
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return phi(key_->forward(memory_SW)); }
   torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
                          const Places& /*places*/) const override {
     const torch::Tensor products_TS = torch::matmul(phi(queries_TH), keys_SA.transpose(-2, -1));
-    return torch::log(products_TS.clamp_min(std::numeric_limits<float>::min()));  // padding has no features
+    return torch::log(products_TS.clamp_min(std::numeric_limits<float>::min()));  // padded keys may be 0
   }
-  // eq. 5, for sentences long enough that the sums cost less than the weights.
+  // Eq. 5, for sentences so long that the sums cost less than the weights.
   std::optional<torch::Tensor> context(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
                                        const torch::Tensor& values_SW, const torch::Tensor& padding_1S) const override {
     const std::int64_t T = queries_TH.size(-2), S = keys_SA.size(-2);

@@ -1,5 +1,5 @@
 // Luong's general score (arXiv 1508.04025, 3.1): score(h_t, h_s) = h_tᵀ W_a h_s. The keys W_a h_s are computed once per
-// sentence, so that a step is a dot product. With the identity as W_a it is the dot score.
+// sentence, so each step needs only dot products. With the identity as W_a it is the dot score.
 //
 //   h_t = (1 2), h_s = (1 0), (0 1), W_a = (0 1; 1 0):  keys (0 1), (1 0), energies 2, 1, weights 0.73, 0.27
 #pragma once

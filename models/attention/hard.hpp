@@ -1,8 +1,8 @@
 // Hard attention (Xu et al. 2015, arXiv 1502.03044, 4.1): the context vector is the value of one position, s ~ a_t in
 // training and arg max_s a_t(s) otherwise. Sampling has no gradient; the objective adds that of REINFORCE
-// (train/translation/reinforce.hpp) from the log-probabilities recorded here. A share of the rows takes the expectation
-// instead, which lowers the variance: here each target position by its own draw, in the paper each sentence as a whole
-// (an image, with probability one half).
+// (train/translation/reinforce.hpp), using the log-probabilities recorded here. To lower the variance, each target
+// position takes the expectation instead with probability `soft_share`; in the paper, a whole image does, with
+// probability one half.
 #pragma once
 
 #include <vector>

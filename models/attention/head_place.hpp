@@ -13,7 +13,6 @@
 
 namespace attend {
 
-// One of the heads of a model.
 struct HeadPlace {
   AttentionPlace place = AttentionPlace::encoder;
   std::int64_t layer = 0;
@@ -23,10 +22,10 @@ struct HeadPlace {
 };
 
 std::string to_text(const HeadPlace& head);
-// nullopt if it is not such a name.
+// The inverse; nullopt if `name` is invalid.
 std::optional<HeadPlace> parse_head(std::string_view name);
 
-// The numbers of the heads of a layer, of `heads`, that are not `pruned`, ascending.
+// Which of the `heads` of a layer are not `pruned`, ascending.
 std::vector<std::int64_t> kept_heads(std::span<const HeadPlace> pruned, AttentionPlace place, std::int64_t layer,
                                      std::int64_t heads);
 

@@ -40,7 +40,7 @@ std::shared_ptr<Score> score_of(const HeadsConfig& config) {
   return recipe_of(config.self_attention).make(widths, config.score);
 }
 
-// Queries that are not all of their sentence's tokens are told by distances what is ahead of them.
+// Expresses the causal mask as biases by distance, for queries that are only some of their sentence's tokens.
 void mask_by_distance(ops::HeadsForm& form) {
   const Tensor ahead_1D = at::arange(1 - form.longest, form.longest, at::kLong).gt(0).unsqueeze(0);
   const Tensor biases_1D = at::zeros(ahead_1D.sizes()).masked_fill_(ahead_1D, -std::numeric_limits<float>::infinity());
@@ -48,7 +48,7 @@ void mask_by_distance(ops::HeadsForm& form) {
   form.causal = false;
 }
 
-// What a query, of `count`, reads at each position: the vector that it has with all its weight there.
+// A function of a query (of `count`): for each position, the context if all weight were there, [B, N, S, D].
 std::function<Tensor(std::int64_t)> values_of_queries(std::shared_ptr<Scope> scope, const Tensor& v_BNSD,
                                                       const Places& places, std::int64_t count) {
   return [=](std::int64_t query) {

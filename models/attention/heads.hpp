@@ -1,12 +1,11 @@
 // Attention of N heads over projected queries, keys and values (Vaswani et al. 2017, arXiv 1706.03762, section 3.2),
-// the same for every place in a model where heads attend: within sentences, of a decoder's steps to what they have
-// read, and to a memory.
+// wherever heads attend: within sentences, from a decoder's step to its previous steps, and to a memory.
 //
-//   softmax(score(q, k)) v  within the scope, for every head; the heads' vectors side by side
+//   softmax(score(q, k)) v  within the scope, for every head; the heads' vectors are concatenated
 //
-// Pruned heads are missing from N: H then is the width N * D of those that there are.
+// Pruned heads do not count in N, nor in H = N * D.
 //
-// Legend: docs/architecture.md; C = 2H (k | v) or 3H (q | k | v), H = N * D.
+// Legend: docs/architecture.md; C = 2H (k | v) or 3H (q | k | v).
 #pragma once
 
 #include <torch/nn/module.h>
@@ -26,9 +25,9 @@ namespace attend {
 
 struct HeadsConfig {
   AttentionPlace place = AttentionPlace::encoder;
-  std::int64_t width = 0;  // of all heads, with those that are pruned
-  std::int64_t heads = 1;
-  std::vector<std::int64_t> kept = {};  // the numbers of the heads that there are, ascending; empty: all
+  std::int64_t width = 0;               // of all heads, pruned ones included
+  std::int64_t heads = 1;               // pruned ones included
+  std::vector<std::int64_t> kept = {};  // the heads that are not pruned, ascending; empty: all
   ScoreKind score = ScoreKind::scaled_dot;
   PositionKind positions = PositionKind::sinusoidal;
   std::int64_t longest = 0;  // rows of the tables of Synthesizers
@@ -43,8 +42,8 @@ struct HeadsConfig {
   std::int64_t columns() const { return count() * head_width(); }                 // H
 };
 
-// An order in which tokens become known, whatever their positions: each query attends to the keys of its sentence whose
-// rank is not above its own. int64; undefined: it attends to all.
+// The order in which tokens become known, independent of their positions: a query attends only to keys whose rank is
+// not above its own. int64; undefined: no such restriction.
 struct TokenRanks {
   torch::Tensor of_queries_M = {};
   torch::Tensor of_keys_M = {};
@@ -57,17 +56,17 @@ class Heads {
   // Registers the parts with parameters as modules of the model.
   void register_in(torch::nn::Module& model) const;
 
-  // Queries laid out by `queries` to the keys of their sentence, laid out by `keys`: [M, H]. `places_M`: the position
-  // of each query in its sentence; undefined if they are all of its tokens.
+  // Attention of each query to the keys of its sentence: [M, H], in the type of `rows`. `queries` and `keys` are the
+  // layouts of both. `places_M`: the position of each query in its sentence; undefined if all tokens are queries.
   torch::Tensor within(const ops::QueriesKeysValues& rows, const Layout& queries, const torch::Tensor& places_M,
                        const Layout& keys, std::int64_t layer, Pass& pass, const TokenRanks& ranks = {}) const;
 
-  // The newest query of each hypothesis to all that it has read: [R, H]. Inference only.
+  // The newest query of each hypothesis to all its steps: [R, H]. Inference only.
   torch::Tensor to_steps(const torch::Tensor& q_RH, std::span<const torch::Tensor> kv, const ops::Ancestry& ancestry,
                          std::int64_t layer, Pass& pass) const;
 
-  // The newest query of each hypothesis, number `step`, to the keys and values of a sentence, sentences[r] of row r:
-  // [R, H]. Inference only.
+  // The newest query of each hypothesis, number `step`, to the memory: row r attends to sentence sentences[r]. [R, H].
+  // Inference only.
   torch::Tensor to_memory(const torch::Tensor& q_RH, const torch::Tensor& kv_MC, const Layout& memory,
                           std::span<const std::int64_t> sentences, std::int64_t step, std::int64_t layer,
                           Pass& pass) const;
@@ -81,9 +80,8 @@ class Heads {
   };
   using FusedOp = std::function<torch::Tensor(const ops::HeadsForm&)>;
 
-  // The mechanism, of queries like `q`, over at most `longest` keys of a sentence. `fused`, if there is one, computes
-  // all of it, if q has a fast path; else `pad` gives what the equation reads, and `unpad` takes vectors [B, T, H] back
-  // to the layout of the queries.
+  // The mechanism, over at most `longest` keys per query. Where possible, `fused` computes all of it; otherwise `pad`
+  // provides the operands of the equation, and `unpad` returns vectors [B, T, H] to the layout of the queries, `q`.
   torch::Tensor attend(const torch::Tensor& q, std::int64_t layer, Pass& pass, std::int64_t longest,
                        const FusedOp& fused, const std::function<Padded()>& pad,
                        const std::function<torch::Tensor(const torch::Tensor&)>& unpad) const;

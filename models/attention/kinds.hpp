@@ -24,7 +24,7 @@ inline constexpr auto kEnumNames<ScopeKind> = std::to_array<EnumName<ScopeKind>>
                                                                                   {ScopeKind::local_m, "local-m"},
                                                                                   {ScopeKind::local_p, "local-p"}});
 
-// How a Transformer knows the order of a sentence.
+// How a Transformer encodes positions.
 enum class PositionKind { sinusoidal, learned, none, relative, t5, rotary, alibi, transformer_xl };
 template <>
 inline constexpr auto kEnumNames<PositionKind> = std::to_array<EnumName<PositionKind>>({
@@ -38,7 +38,7 @@ inline constexpr auto kEnumNames<PositionKind> = std::to_array<EnumName<Position
     {PositionKind::transformer_xl, "transformer-xl"},
 });
 
-// The weights of self-attention: of a score of queries and keys, or what stands in for them.
+// Self-attention by a score of queries and keys, or its replacement.
 enum class SelfAttentionKind {
   attention,
   uniform,
@@ -63,7 +63,7 @@ inline constexpr auto kEnumNames<SelfAttentionKind> = std::to_array<EnumName<Sel
     {SelfAttentionKind::fourier, "fourier"},
 });
 
-// The linear maps of self-attention.
+// Which linear maps self-attention has.
 enum class ProjectionKind { all, shared_qk, values_only, none };
 template <>
 inline constexpr auto kEnumNames<ProjectionKind> = std::to_array<EnumName<ProjectionKind>>({

@@ -9,7 +9,7 @@
 //
 //   log α = 0: 0.5, open with probability 0.688;  log α = 3, where gates start: 1, 0.978;  log α = -2.4 and below: 0
 //
-// As in that code, a pass draws one gate of each head for all of its sentences.
+// As in that code, all sentences of a pass share the gates that it draws.
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -35,7 +35,7 @@ class LearntGates final : public Layer {
   torch::Tensor gated(const torch::Tensor& context_MH, Pass& pass) const;
 
   torch::Tensor sample_N(RandomStream& random) const;  // as in training
-  torch::Tensor values_N() const;                      // as otherwise
+  torch::Tensor values_N() const;                      // outside training
   torch::Tensor open_probabilities_N() const;          // P(g ≠ 0)
 
   AttentionPlace place() const { return place_; }
@@ -46,20 +46,19 @@ class LearntGates final : public Layer {
   torch::Tensor log_alpha_;  // [N]
 };
 
-// The gates of a layer of a model, which owns them.
+// The gates of one layer; the model owns them.
 struct LayerGates {
   AttentionPlace place;
   std::int64_t layer;  // from 0
   const LearntGates* gates;
 };
-// Those of all layers, by stack and layer; none if the model has no gates.
+// The gates of all layers, by stack and layer; empty if the model has none.
 std::vector<LayerGates> gates_of(const torch::nn::Module& model);
 
-// True for the name of a parameter of gates.
 inline bool is_of_gates(std::string_view parameter) { return parameter.ends_with(".gates.log_alpha"); }
 
-// The learning rate of gates is this times that of the other parameters: from open to closed, log α falls by more than
-// 5, which at a rate of 5e-4 would take Adam ten thousand updates.
+// Factor of the learning rate of gates: from open to closed, log α falls by more than 5, for which Adam would need ten
+// thousand updates at a rate of 5e-4.
 inline constexpr double kGateRate = 100;
 
 }  // namespace attend

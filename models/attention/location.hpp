@@ -1,5 +1,5 @@
 // The location score (Luong et al. 2015, arXiv 1508.04025, 3.1): a_t = softmax(W_a h_t), from the decoder's state
-// alone. Row s of W_a scores position s of the source, so sources have a greatest length.
+// alone. Row s of W_a scores position s of the source, so the length of sources is limited.
 //
 //   W_a h_t = (0 1 2), a source of two words:  energies 0, 1, weights 0.27, 0.73
 #pragma once
@@ -14,7 +14,7 @@ class LocationScore : public KeylessScore {
   explicit LocationScore(const ScoreWidths& config)
       : longest_(config.longest), position_(add_map("position", config, config.query_width, config.longest)) {}
 
-  // Sentences must not be longer than the limit: callers cut them (Seq2SeqImpl::longest_source).
+  // Sentences must not exceed the limit (Seq2SeqImpl::longest_source).
   torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
                          const Places& /*places*/) const override {
     const std::int64_t length = keys_SA.size(-2);

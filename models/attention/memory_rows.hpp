@@ -1,5 +1,5 @@
 // The memory as seen by the rows of a decoding step: row r attends to sentence sentences[r]. Several rows may share a
-// sentence (a beam), and sentences without a row are unused.
+// sentence (a beam).
 #pragma once
 
 #include <torch/types.h>
@@ -20,8 +20,8 @@ struct Keys {
   Layout layout;
 };
 
-// The same for the rows of a step, padded to the longest sentence of the batch. Made on demand, since the fused forms
-// use the ragged memory.
+// The same for the rows of a step, padded to the longest sentence of the batch, on demand: the fused ops use the ragged
+// memory.
 class MemoryRows {
  public:
   MemoryRows() = default;

@@ -1,6 +1,6 @@
 // A mixture of a Synthesizer and attention (Tay et al. 2020, arXiv 2005.00743, section 3, mixtures): the energies are
-// α1 times those of the one plus α2 times those of the other, where (α1 α2) is the softmax of two learnt numbers of
-// every head, which start equal. A dense Synthesizer reads the queries that attention compares.
+// α1 times the Synthesizer's plus α2 times those of attention, where (α1 α2) is the softmax of two learnt numbers of
+// every head, which start equal. A dense Synthesizer shares the queries of attention.
 //
 //   energies (0 2) and (1 0), equal numbers:  0.5 (0 2) + 0.5 (1 0) = (0.5 1), weights 0.38, 0.62
 #pragma once
@@ -14,7 +14,7 @@ namespace attend {
 
 class MixtureScore : public Score {
  public:
-  // `synthesizer` reads no keys.
+  // `synthesizer` must not read keys.
   MixtureScore(std::int64_t heads, std::shared_ptr<Score> synthesizer, std::shared_ptr<Score> attention)
       : synthesizer_(register_module("synthesizer", std::move(synthesizer))),
         attention_(register_module("attention", std::move(attention))),
@@ -35,7 +35,7 @@ class MixtureScore : public Score {
  private:
   std::shared_ptr<Score> synthesizer_;
   std::shared_ptr<Score> attention_;
-  torch::Tensor mixture_;  // the numbers of the Synthesizer in every head, then those of attention
+  torch::Tensor mixture_;  // [2N]: the Synthesizer's numbers, then those of attention
 };
 
 }  // namespace attend

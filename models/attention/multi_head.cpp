@@ -8,8 +8,8 @@ using torch::Tensor;
 
 namespace {
 
-// Fused projections are initialised with the variance of Xavier's rule for [3H, H], as PyTorch's in_proj_weight and
-// fairseq's gain of 1 / sqrt(2).
+// Gives all projections the variance of Xavier's rule for [3H, H], as PyTorch's in_proj_weight and fairseq's gain of
+// 1 / sqrt(2).
 constexpr double kFusedGain = 0.70710678118654752;
 
 Linear projection(torch::nn::Module& module, const char* name, const MultiHeadConfig& config, LinearConfig form) {
@@ -65,11 +65,11 @@ class SeparateProjections final : public Projections {
   Linear out_proj_;
 };
 
-// The maps that there are; x in place of the others, its columns of the heads that there are.
+// Which maps exist; in place of the others, the columns of x that belong to kept heads.
 struct Maps {
   bool queries, keys, values, output;
   bool shared;            // keys are the queries
-  std::int64_t compared;  // columns of queries and keys: those of the last heads, the others being 0
+  std::int64_t compared;  // columns of queries and keys, of the last heads; those of the first heads are 0
 };
 
 class SomeProjections final : public Projections {
@@ -160,7 +160,7 @@ Tensor MultiHeadAttentionImpl::within(const Tensor& x_MH, const Layout& layout, 
   const Layout& keys = streams != nullptr ? streams->tokens.layout : layout;
   const auto positions_M = [&] { return keys.on(x_MH.device()).places_M; };
   ops::QueriesKeysValues rows;
-  Tensor places_M;  // of queries that are not all of their sentence's tokens
+  Tensor places_M;  // if only some tokens are queries
   if (alone || streams != nullptr) {
     rows = {projections_->queries(asking(x_MH)),
             projections_->keys_values(streams != nullptr ? streams->tokens.of(x_MH) : x_MH)};

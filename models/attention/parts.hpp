@@ -1,4 +1,5 @@
-// The kinds of the parts of attention, and the factories that make them: the only place that switches on those kinds.
+// The properties of each kind of a part of attention, and the factories of the parts: the only place that switches on
+// these kinds.
 #pragma once
 
 #include <algorithm>
@@ -14,26 +15,25 @@
 
 namespace attend {
 
-// How a score is made, and what else others have to know of it.
 struct ScoreRecipe {
-  bool needs_equal_widths = false;  // compares queries with the memory as it is
-  bool takes_coverage = false;      // its keys remain keys when something is added to them
+  bool needs_equal_widths = false;  // queries and memory must have the same width
+  bool takes_coverage = false;      // coverage may be added to its keys
   bool compares_pairs = false;      // each pair of a query and a position costs a product of two vectors
   std::function<std::shared_ptr<Score>(const ScoreWidths&)> make;
 };
 ScoreRecipe recipe_of(ScoreKind kind);
 
-// How a Transformer's positions are encoded: by sinusoids or a learnt table that are added to the embeddings, by
-// turning queries and keys, or by a scope around that of each self-attention. Attention to another sentence does not
-// see positions.
+// The heads of one layer of attention.
 struct HeadsOfScope {
-  std::int64_t heads = 1;               // of the whole model
-  std::vector<std::int64_t> kept = {};  // the numbers of those that there are; empty: all
+  std::int64_t heads = 1;               // pruned ones included
+  std::vector<std::int64_t> kept = {};  // those that are not pruned, ascending; empty: all
   std::int64_t width = 0;               // of each head
   bool causal = false;
 
   std::int64_t count() const { return kept.empty() ? heads : std::ssize(kept); }
 };
+// How a Transformer encodes positions: by sinusoids or a learnt table, added to the embeddings, by turning queries and
+// keys, or by a scope around that of self-attention. Attention to a memory does not see positions.
 struct PositionRecipe {
   bool adds_sinusoids = false;
   bool adds_table = false;
@@ -43,13 +43,13 @@ struct PositionRecipe {
 };
 PositionRecipe recipe_of(PositionKind kind);
 
-// What stands in for the score of self-attention, and what it reads. `score` is that of attention, where it has a part.
+// A kind of self-attention and its inputs. `score` is the score of attention, if this kind uses it.
 struct SelfAttentionRecipe {
   bool reads_queries = true, reads_keys = true;
-  bool compares_tokens = true;  // by the score of attention
-  bool looks_ahead = false;     // reads what a decoder has not written yet
+  bool compares_tokens = true;  // uses the score of attention
+  bool looks_ahead = false;     // reads positions after the query: only for encoders
   bool has_table = false;       // of positions
-  std::int64_t most_fixed = 0;  // heads without queries and keys; one head always has them
+  std::int64_t most_fixed = 0;  // maximum of heads without queries and keys; at least one head has them
   std::function<std::shared_ptr<Score>(const ScoreWidths& widths, ScoreKind score)> make;  // empty: no attention
 
   bool has_weights() const { return make != nullptr; }
@@ -57,7 +57,7 @@ struct SelfAttentionRecipe {
 };
 SelfAttentionRecipe recipe_of(SelfAttentionKind kind);
 
-// True if a part of a model with these kinds has a table of positions.
+// True if a model with these kinds has a table of positions.
 inline bool have_tables(PositionKind positions, SelfAttentionKind self_attention) {
   return recipe_of(positions).adds_table || recipe_of(self_attention).has_table;
 }

@@ -1,17 +1,17 @@
-// Fixed patterns (Raganato et al. 2020, arXiv 2002.10260, section 3): the first heads attend to positions whatever the
-// tokens are, and only the others have queries and keys, whose score is learnt. In a sentence of n tokens, query i has
-// at position j, all counted from 0, weights proportional to
+// Fixed patterns (Raganato et al. 2020, arXiv 2002.10260, section 3): the first heads attend to positions independently
+// of the tokens; only the others have queries and keys, whose score is learnt. In a sentence of n tokens, the weight of
+// position j for query i (both from 0) is proportional to
 //
 //   1  current token   1 at j = i                  4  left context    (j + 1)³ at j <= i - 2
 //   2  previous token  1 at j = i - 1              5  right context   (n - j)³ at j >= i + 2
 //   3  next token      1 at j = i + 1              6  end, 7  start   (j + 1)³, (n - j)³ everywhere
 //
-// A pattern that would be empty has the first or last token: previous and left of the first tokens, next and right of
-// the last ones. At least one head is learnt: of N heads, the first N - 1 patterns are fixed, and all seven if N > 8.
-// The energies are the logarithms of these weights; a scope that shifts energies by distance shifts them in all heads.
+// Where a pattern would be empty, it attends to the first token (previous, left) or the last one (next, right). Of N
+// heads, the first min(N - 1, 7) have patterns. The energies are the logarithms of these weights; a scope may shift
+// them in all heads.
 //
-//   the third of four tokens:  (0 0 1 0), (0 1 0 0), (0 0 0 1), (1 0 0 0), (0 0 0 1), (1 8 27 64) / 100, (64 27 8 1) /
-//   100
+//   the third of four tokens:
+//     (0 0 1 0), (0 1 0 0), (0 0 0 1), (1 0 0 0), (0 0 0 1), (1 8 27 64) / 100, (64 27 8 1) / 100
 #pragma once
 
 #include <memory>
@@ -44,7 +44,7 @@ class PatternScore : public Score {
   }
 
  private:
-  static constexpr double kNever = -1e30;  // of positions with weight 0
+  static constexpr double kNever = -1e30;  // energy of positions with weight 0
 
   torch::Tensor of_learnt(const torch::Tensor& x) const { return x.narrow(-3, fixed_, x.size(-3) - fixed_); }
 

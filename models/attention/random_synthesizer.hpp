@@ -1,7 +1,7 @@
 // The random Synthesizer (Tay et al. 2020, arXiv 2005.00743, section 3.2): the energy of query i at position j is the
-// number R[i, j] of a table, whatever the tokens are. Every head has its own table, which starts with normal numbers
-// and is learnt (random) or stays as it is (fixed-random). The tables have L rows and columns, the last of which stand
-// for all later positions. Neither queries nor keys are read.
+// number R[i, j] of a table, independent of the tokens. Every head has its own table, which is initialised with
+// standard normal numbers and is learnt (random) or stays fixed (fixed-random). The tables have L rows and columns; the
+// last ones also serve all later positions. Neither queries nor keys are read.
 //
 //   R = (0 1; 2 0), the second query:  energies 2, 0, weights 0.88, 0.12
 #pragma once

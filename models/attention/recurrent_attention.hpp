@@ -20,7 +20,7 @@ namespace attend {
 
 struct AttentionConfig {
   ScoreKind score = ScoreKind::general;
-  std::int64_t longest_source = 0;  // of the location score
+  std::int64_t longest_source = 0;  // positions of the location score
   ScopeKind scope = ScopeKind::global;
   std::int64_t half_width = 0;  // of a local scope
   ChoiceKind choice = ChoiceKind::soft;
@@ -30,14 +30,14 @@ struct AttentionConfig {
   std::int64_t memory_width = 0;
 };
 
-// What attention remembers between steps, for R rows.
+// The state of attention between steps, for R rows.
 struct AttentionState {
   MemoryRows memory;                    // the sentence that each row attends to
   std::int64_t step = 0;                // steps so far
   torch::Tensor coverage_RS;            // sum of past weights, if the model has coverage
   torch::Tensor weights_RS;             // of the previous step; undefined if it was fused
-  SampledChoices sampled = {};          // in the previous step
-  AttentionArithmetic arithmetic = {};  // of the previous step, a batch of R queries, if it is observed
+  SampledChoices sampled = {};          // of the previous step
+  AttentionArithmetic arithmetic = {};  // of the previous step, if observed; its batch are the R rows
 
   AttentionState select(std::span<const std::int64_t> rows) const;
   void keep_first(std::int64_t count);
@@ -52,7 +52,7 @@ class Attention {
 
   const Score& score() const { return *score_; }
 
-  // The longest sentence that it can attend to; nothing: no limit.
+  // The longest sentence that it can attend to; nullopt: no limit.
   std::optional<std::int64_t> longest_source() const {
     return config_.score == ScoreKind::location ? std::optional(config_.longest_source) : std::nullopt;
   }
@@ -60,11 +60,10 @@ class Attention {
   // Computes the context vectors [R, W] of queries [R, H], in the type of the query, and advances the state.
   torch::Tensor context(const torch::Tensor& query_RH, AttentionState& state, Pass& pass) const;
 
-  // How the fused ops (ops/recurrent.hpp) compute this combination, a step or whole sequences, or the option that they
-  // do not know: "--attention hard".
+  // This combination as a form of the fused ops (ops/recurrent.hpp) for a step or for whole sequences.
   struct FusedForm {
     ops::AttentionForm form;
-    std::string unsupported;  // empty: it has a fused form
+    std::string unsupported;  // the option that prevents it, such as "--attention hard"; empty: none
   };
   FusedForm fused_step() const;
   FusedForm fused_sequence() const;

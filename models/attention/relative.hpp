@@ -1,11 +1,12 @@
-// Relative positions (Shaw et al. 2018, arXiv 1803.02155, eq. 3 to 5): the query i and a position j, at a distance
-// clipped to c = clip(j - i, ±16), have a learnt key and a learnt value, a^K_c and a^V_c, which the heads of a layer
-// share:
+// Relative positions (Shaw et al. 2018, arXiv 1803.02155, eq. 3 to 5): each clipped distance c = clip(j - i, ±16) from
+// query i to position j has a learnt key a^K_c and a learnt value a^V_c, which the heads of a layer share:
 //
 //   e_ij = q_iᵀ (k_j + a^K_c) / sqrt(D),  z_i = Σ_j w_ij (v_j + a^V_c)
 //
-// q_iᵀ a^K of all distances is one product, from which each pair takes its own; weights are summed by distance before
-// their product with a^V. Within a causal scope, c is never positive.
+// q_iᵀ a^K is computed once per distance, not per pair; weights are summed by distance before their product with a^V.
+// Within a causal scope, c is never positive.
+//
+// Legend: docs/architecture.md; C clipped distances.
 #pragma once
 
 #include <torch/types.h>

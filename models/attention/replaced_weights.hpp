@@ -1,12 +1,11 @@
-// Attention to the source with other weights than those that the model computes, in every layer and head, to see what a
-// translation loses without them. S are the pieces of a sentence and its end.
+// Replaces the weights of attention to the source in every layer and head, to measure how much a translation depends on
+// them. S counts the pieces of a sentence and its end.
 //
-//   uniform    1 / S at every position; a scope does not narrow it
-//   diagonal   1 at position min(t, S - 1) for target piece t, from 0: in search, too, where no length of the target is
-//              known
-//   given      1 / n at each of the n source pieces that target piece t is linked with; its own weights without a link
+//   uniform    1 / S at every position, even outside a local scope
+//   diagonal   1 at position min(t, S - 1) for target piece t, from 0 (search does not know the length of the target)
+//   given      1 / n at each of the n source pieces linked with target piece t; without a link, the model's weights
 //
-// Hard attention reads the largest weight: of equal ones the first.
+// Hard attention reads the largest weight, the first of equal ones.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -45,10 +44,10 @@ class DiagonalWeights final : public ReplacedWeights {
   }
 };
 
-// Of one sentence pair, alone in its batch. Without links, all weights are the model's own.
+// For a batch of one sentence pair. Without links, all weights are the model's.
 class GivenWeights final : public ReplacedWeights {
  public:
-  // Links between pieces, of which each source piece is read by the model.
+  // Links between pieces; the source pieces must be within the model's input.
   explicit GivenWeights(const std::vector<Link>& links) {
     for (const Link& link : links) sources_[link.tgt].insert(link.src);
   }

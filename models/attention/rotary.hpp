@@ -1,11 +1,10 @@
-// Rotary positions (Su et al. 2021, arXiv 2104.09864, eq. 34): two neighbouring columns 2i and 2i + 1 of a head, read
-// as a complex number, are multiplied by exp(i t θ_i), θ_i = 10000^(-2i / D), in the queries and keys of position t.
-// Norms stay as they are, and the product of a query and a key depends on the distance between them alone. Values are
-// not turned.
+// Rotary positions (Su et al. 2021, arXiv 2104.09864, eq. 34): in the queries and keys of position t, columns 2p and
+// 2p + 1 of a head, read as a complex number, are multiplied by exp(i t θ_p), θ_p = 10000^(-2p / D). This preserves
+// norms, and the positions enter the product of a query and a key only by their distance. Values are not turned.
 //
 //   D = 2, θ_0 = 1:  (1 0) at position 1 becomes (cos 1, sin 1) = (0.54 0.84)
 //
-// Legend: docs/architecture.md; P = D / 2 pairs of columns.
+// Legend: docs/architecture.md; P = D / 2 pairs of columns; X of the parts q, k and v.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -41,8 +40,7 @@ class Rotary {
   }
 
  private:
-  // Rows of as many parts of q | k | v as there are factors. One product of all columns is faster than its copy into
-  // parts, whose gradients would be joined again.
+  // Turns all X parts in one product; separate products would copy them and join their gradients.
   static torch::Tensor turned(const torch::Tensor& x_MC, const torch::Tensor& factors_MXP) {
     const torch::Tensor pairs_MXNP =
         at::view_as_complex(x_MC.to(at::kFloat).unflatten(1, {factors_MXP.size(1), -1, factors_MXP.size(2), 2}));

@@ -1,6 +1,6 @@
-// A scope says which positions each query attends to, and may scale their weights or shift their energies: the second
-// part of attention. Global attention uses all positions (arXiv 1508.04025, 3.1), causal attention those up to the
-// query's own (1706.03762, 3.2.3); the local scopes have a file each.
+// A scope determines which positions each query attends to, and may scale their weights or shift their energies: the
+// second part of attention (score, scope, choice). Global attention uses all positions (arXiv 1508.04025, 3.1), causal
+// attention those up to the query's own (1706.03762, 3.2.3); the local scopes have a file each.
 #pragma once
 
 #include <torch/types.h>
@@ -16,7 +16,7 @@ namespace attend {
 
 struct Window {
   torch::Tensor outside_TS;      // true where a query does not attend: after the sentence, and outside the window
-  torch::Tensor factor_TS = {};  // of the weights, after the softmax; undefined: 1
+  torch::Tensor factor_TS = {};  // multiplies the weights, after the softmax; undefined: 1
   torch::Tensor bias_TS = {};    // added to the energies, may be -infinity; undefined: 0
 };
 
@@ -25,21 +25,21 @@ class Scope : public Layer {
   // The window of queries [..., T, H].
   virtual Window window(const torch::Tensor& queries_TH, const Places& places) const = 0;
 
-  // The heads' vectors of weights [..., T, S] and values [..., S, W]: [..., T, W].
+  // The context vectors of weights [..., T, S] and values [..., S, W]: [..., T, W].
   virtual torch::Tensor context(const torch::Tensor& weights_TS, const torch::Tensor& values_SW,
                                 const Places& /*places*/) const {
     return torch::matmul(weights_TS, values_SW);
   }
 
-  // True if every query attends to its whole sentence, without shift or scale.
+  // True if every query attends to its whole sentence, without factor or bias.
   virtual bool is_global() const { return false; }
 
-  // Says in `form`, which is global, what the fused ops (ops/recurrent.hpp; ops/attention.hpp) need of this scope;
-  // false if they do not know it.
+  // Adds this scope to the `form` of fused ops (ops/recurrent.hpp; ops/attention.hpp), which is global at first; false
+  // if they do not support it.
   virtual bool describe(ops::AttentionForm& /*form*/) const { return false; }
   virtual bool describe_heads(ops::HeadsForm& /*form*/) const { return false; }
 
-  // Scopes with parameters of their own, not only in linear maps, initialise them.
+  // Overridden by scopes with parameters outside linear maps.
   void initialise(RandomStream& /*random*/) override {}
 };
 

@@ -1,6 +1,6 @@
-// A score rates how well each position matches a query: the first of the parts of attention (score, scope, choice).
-// Each kind of score is one class in its own file. Scores know no rank: a step of a recurrent decoder asks with one
-// query a row, a Transformer with all queries of a sentence and its heads as another leading axis.
+// A score rates how well each position matches a query: the first part of attention (score, scope, choice). Each kind
+// of score is one class in its own file. Scores accept any leading axes: a step of a recurrent decoder has one query
+// per row; a Transformer has all queries of a sentence, with heads as another axis.
 //
 // Legend: docs/architecture.md; "..." are the leading axes, rows [R] or sentences and heads [B, N].
 #pragma once
@@ -19,8 +19,8 @@
 
 namespace attend {
 
-// A linear map without bias of every head: x [..., N, S, I] to [..., N, S, O] by N matrices [O, I], stacked in one
-// weight [N * O, I]. With one head, x has no axis of heads, and it is the map of `Linear`.
+// A linear map without bias for every head: from x [..., N, S, I] to [..., N, S, O] by N matrices [O, I], stacked in
+// one weight [N * O, I]. With one head, x has no axis of heads, and the map equals `Linear`.
 class HeadLinearImpl : public LinearImpl {
  public:
   HeadLinearImpl(std::int64_t heads, std::int64_t in, std::int64_t out, double deviation = 0)
@@ -42,22 +42,22 @@ class HeadLinearImpl : public LinearImpl {
 };
 TORCH_MODULE(HeadLinear);
 
-// A number of every head, [N], as a factor of energies [..., N, T, S], or of [..., T, S] with one head.
+// One number per head, [N], in the shape of a factor of energies [..., N, T, S], or of [..., T, S] with one head.
 inline torch::Tensor factor_of_heads(const torch::Tensor& numbers_N) {
   return numbers_N.size(0) == 1 ? numbers_N : numbers_N.view({-1, 1, 1});
 }
 
-// The widths of what a score compares. With several heads every head has parameters of its own.
+// The sizes of a score. Each of several heads has its own parameters.
 struct ScoreWidths {
   std::int64_t heads = 1;
   std::int64_t query_width = 0;
   std::int64_t memory_width = 0;
-  std::int64_t longest = 0;  // the location score and Synthesizers: rows for positions
+  std::int64_t longest = 0;  // rows for positions, in the location score and Synthesizers
   double deviation = 0;      // standard deviation of initial weights of linear maps; 0: Xavier's rule
 };
 
-// Linear maps are named by what they read, from which their cost is counted (analysis/flops.hpp): `key` the memory,
-// `energy` pairs of a query and a position, all others the queries. So are tables of energies.
+// Linear maps and tables are named by their input, from which analysis/flops.hpp counts their cost: `key` reads the
+// memory, `energy` pairs of a query and a position, all others the queries.
 class Score : public Layer {
  public:
   // Prepares the keys once per sentence, as far as they do not depend on the query: memory [..., S, W] to [..., S, A].
@@ -68,24 +68,23 @@ class Score : public Layer {
   virtual torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
                                  const Places& places) const = 0;
 
-  // The factor of each head that these energies contain, [N] or [1], which AttentionArithmetic shows apart; undefined:
-  // none.
+  // The factor that the energies of each head contain, [N] or [1], for AttentionArithmetic; undefined: none.
   virtual torch::Tensor scale(const torch::Tensor& /*keys_SA*/) const { return {}; }
 
-  // The average of the values [..., S, W] in fp32 without the weights, as far as that costs less: [..., T, W]. Of whole
-  // sentences, `padding_1S` as in Places.
+  // The context vectors [..., T, W] of whole sentences, from values [..., S, W] in fp32, without computing the weights;
+  // nullopt if that would cost more. `padding_1S` as in Places.
   virtual std::optional<torch::Tensor> context(const torch::Tensor& /*queries_TH*/, const torch::Tensor& /*keys_SA*/,
                                                const torch::Tensor& /*values_SW*/,
                                                const torch::Tensor& /*padding_1S*/) const {
     return std::nullopt;
   }
 
-  // Says in `form` how the fused ops (ops/recurrent.hpp) compute the energies from the keys; false if they do not.
+  // Adds this score to the `form` of fused ops (ops/recurrent.hpp); false if they do not support it.
   virtual bool describe(ops::AttentionForm& /*form*/) const { return false; }
   // The same for the fused attention of heads (ops/attention.hpp).
   virtual bool describe_heads(ops::HeadsForm& /*form*/) const { return false; }
 
-  // Scores with parameters of their own, not only in linear maps, initialise them.
+  // Overridden by scores with parameters outside linear maps.
   void initialise(RandomStream& /*random*/) override {}
 
  protected:
@@ -101,7 +100,7 @@ class Score : public Layer {
   }
 };
 
-// A score that reads no keys: they only carry the lengths of the sentences.
+// A score that reads no keys: theirs have one column, only for the number of positions.
 class KeylessScore : public Score {
  public:
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return memory_SW.detach().narrow(-1, 0, 1); }

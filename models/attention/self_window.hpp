@@ -1,4 +1,4 @@
-// Local self-attention: each query sees the positions within D of its own (Beltagy et al. 2020, arXiv 2004.05150,
+// Local self-attention: each query attends to positions within D of its own (Beltagy et al. 2020, arXiv 2004.05150,
 // section 3.1; Luong et al. 2015, arXiv 1508.04025, section 3.2): b = 0 up to the distance D, -infinity beyond.
 //
 //   D = 1, four words:  the third sees the second to the fourth; in a causal decoder the second and itself

@@ -1,4 +1,4 @@
-// Heads whose weights are replaced by 0, and thus their output: the layer's output is that of its other heads alone
+// Silences heads: their weights, and thus their outputs, become 0, so that only the other heads of the layer contribute
 // (Michel, Levy and Neubig 2019, arXiv 1905.10650, section 2.3).
 #pragma once
 

@@ -1,8 +1,8 @@
 // Learnt biases (Raffel et al. 2020, arXiv 1910.10683, section 2.1, and its code): head h has a number for each of 32
-// buckets of distances. In an encoder 16 are for positions before the query and 16 for those after it; a causal decoder
-// has all for the past. Of the E = 8 or 16 first buckets of a direction each has one distance, the others grow
-// logarithmically to 128, and the last has all that is farther. Each layer has biases of its own, those of T5 share
-// them.
+// buckets of distances. In an encoder, 16 buckets are for positions before the query and 16 for those after it; in a
+// causal decoder, all are for the past. The first E = 8 or 16 buckets of a direction have one distance each; the others
+// grow logarithmically up to 128, and the last one also covers all farther distances. Each layer has its own biases;
+// T5's layers share them.
 //
 //   b[h][d] = table[h][bucket(d)],  bucket(d) = |d| for |d| < E, else E + floor(E log(|d| / E) / log(128 / E)), < 2E;
 //   16 more where d > 0
@@ -38,7 +38,7 @@ class T5Scope : public DistanceScope {
     return torch::embedding(table_.t(), ops::to_tensor(buckets, table_)).t();
   }
 
-  // As T5's: with the variance 1 / width.
+  // As in T5, with variance 1 / width.
   void initialise(RandomStream& random) override {
     fill_normal(table_, 1 / std::sqrt(static_cast<double>(width_)), random);
   }

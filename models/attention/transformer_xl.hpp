@@ -1,11 +1,13 @@
 // The relative positions of Transformer-XL (Dai et al. 2019, arXiv 1901.02860, section 3.3): the energy of query i at
-// position j has, beside the product of what they say, one with the sinusoid R of their distance, projected for each
-// head:
+// position j is the sum of two products, one with the token at j, the other with the sinusoids R of the distance,
+// projected for each head:
 //
 //   e_ij = ((W_q x_i + u)ᵀ W_kE x_j + (W_q x_i + v)ᵀ W_kR R_(i-j)) / sqrt(D)
 //
-// u is the bias of the projection of queries. They have it when they come here, so that this scope adds v - u, which it
-// learns in place of v. Each layer has u, v and W_kR of its own; the paper's layers share u and v.
+// u is the bias of the projection of queries, which they already contain; so this scope adds v - u, which it learns in
+// place of v. Each layer has its own u, v and W_kR; the paper's layers share u and v.
+//
+// Legend: docs/architecture.md; C distances.
 #pragma once
 
 #include <torch/types.h>
@@ -22,7 +24,7 @@ namespace attend {
 
 class TransformerXlScope : public Scope {
  public:
-  // `scope` has no parameters; `width`: D; `columns`: H, of the sinusoids.
+  // `scope` has no parameters; `width`: D; `columns`: H, the width of the sinusoids.
   TransformerXlScope(std::shared_ptr<Scope> scope, std::int64_t heads, std::int64_t width, std::int64_t columns,
                      bool causal)
       : scope_(std::move(scope)),
@@ -34,7 +36,7 @@ class TransformerXlScope : public Scope {
   Window window(const torch::Tensor& queries_TH, const Places& places) const override {
     Window result = scope_->window(queries_TH, places);
     const std::int64_t longest = places.padding_1S.size(-1), ahead = causal_ ? 0 : longest - 1;
-    // Of the distances i - j from -ahead on.
+    // i - j = -ahead, -ahead + 1, …
     const torch::Tensor distances_CH = sinusoids(-ahead, ahead + longest, positions_.size(2)).to(queries_TH.device());
     const torch::Tensor keys_NDC = torch::matmul(positions_, distances_CH.t());
     const torch::Tensor energies_TC =

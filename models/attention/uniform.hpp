@@ -1,7 +1,7 @@
-// No score: all energies are 0, so that the weights are equal and the context is the mean of what a query may see. It
-// reads neither queries nor keys, and has no parameters; what is left of attention is its values.
+// No score: all energies are 0, so that the weights are equal and the context is the mean of the values within the
+// scope. It reads neither queries nor keys and has no parameters.
 //
-//   three positions that may be seen:  energies 0, 0, 0, weights 0.33, 0.33, 0.33
+//   three positions within the scope:  energies 0, 0, 0, weights 0.33, 0.33, 0.33
 #pragma once
 
 #include "models/attention/score.hpp"

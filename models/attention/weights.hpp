@@ -11,8 +11,8 @@
 
 namespace attend {
 
-// Queries [..., T, H], prepared keys [..., S, A] in fp32: [..., T, S], fp32. A query without positions has zeros. What
-// they are made of is kept in `arithmetic`, with the axes of the weights.
+// The weights [..., T, S], fp32, of queries [..., T, H] and prepared keys [..., S, A] in fp32; zeros for a query
+// without positions. `arithmetic`, unless null, receives the intermediate results.
 inline torch::Tensor attention_weights(const Score& score, const Scope& scope, const torch::Tensor& queries_TH,
                                        const torch::Tensor& keys_SA, const Places& places,
                                        AttentionArithmetic* arithmetic = nullptr) {
