@@ -1,9 +1,8 @@
 // Fused attention of N heads with scaled dot products (arXiv 1706.03762, eq. 1) and biases by distance: softmax(q kᵀ /
-// sqrt(D) + b) v, over whole sentences and for the single queries of decoding. The plain formulation of these and of
-// every other combination is models/attention/heads.cpp. All functions require has_fast_path (dispatch.hpp) of the
-// queries.
+// sqrt(D) + b) v, over whole sentences and for the single queries of decoding. models/attention/heads.cpp is the plain
+// formulation. All functions require has_fast_path (dispatch.hpp) of the queries.
 //
-// Legend: docs/architecture.md; R rows (hypotheses), H = N * D.
+// Legend: docs/architecture.md; H = N * D; in biases_ND, D are the distances.
 #pragma once
 
 #include <torch/types.h>
@@ -18,8 +17,8 @@
 
 namespace attend::ops {
 
-// q, k and v of ragged sentences, in as many tensors as projections made, so that gradients need not be concatenated:
-// q | k | v [M, 3H]; q [M, H] and k | v [Mk, 2H]; or three tensors. Rows may be strided.
+// q, k and v of ragged sentences, in one tensor per projection, so that gradients need not be concatenated: q | k | v
+// [M, 3H]; q [M, H] and k | v [Mk, 2H], for Mk keys; or three tensors. Rows may be strided.
 struct QueriesKeysValues {
   torch::Tensor first, second = {}, third = {};
 
@@ -34,14 +33,14 @@ struct QueriesKeysValues {
   }
 };
 
-// `causal`: position t sees keys 0 … t of the same layout. Dropout is applied to the weights. The bias of query i and
-// key j in head h is biases_ND[h][j - i + L - 1]; it may be -infinity, but not for all keys of a query.
+// `causal`: position t attends to keys 0 … t of the same layout. Dropout is applied to the weights. The bias of query i
+// and key j in head h is biases_ND[h][j - i + L - 1]; it may be -infinity, but not for all keys of a query.
 struct HeadsForm {
   std::int64_t heads = 1;
   bool causal = false;
   Dropout dropout = {};
   double scale = 0;              // of the dot products; 0: 1 / sqrt(D)
-  std::int64_t longest = 1;      // L: no sentence of the keys is longer
+  std::int64_t longest = 1;      // L: maximum number of keys of a sentence
   torch::Tensor biases_ND = {};  // [N, 2L - 1] or, for all heads, [1, 2L - 1], fp32; undefined: none
   torch::Tensor numbers_M = {};  // i of each query, int64, read with biases; undefined: its place in its sentence
 
@@ -56,19 +55,19 @@ struct HeadsForm {
 torch::Tensor fused_attention(const QueriesKeysValues& rows, const Layout& queries, const Layout& keys,
                               const HeadsForm& form);
 
-// What R hypotheses have read so far in one layer, never copied: kv[t] is the product [R_t, 2H] = k | v that step t
-// made of its rows, and ancestry[t][r] is the row of it that hypothesis r descends from. A beam that splits or dies
-// changes the ancestry, some R integers a step, and no key or value moves.
+// Where the keys and values of R hypotheses are: in one layer, kv[t] = k | v, [R_t, 2H], are those of step t, and
+// hypothesis r descends from row ancestry[t][r] of it. When a beam splits or dies, R integers per step change, and no
+// key or value has to move.
 //
-//   Two rows; after step 0 the second dies and the first splits: ancestry = {{0, 0}, {0, 1}}.
+//   Two rows; after step 0 the second dies and the first splits; after step 1, ancestry = {{0, 0}, {0, 1}}.
 using Ancestry = std::vector<std::vector<std::int64_t>>;
 
-// Each row's query, the newest, over its own keys and values: [R, H], in the type of the query. Without gradient.
+// Attention of each row's newest query to its own keys and values: [R, H], in the type of the query. Without gradient.
 torch::Tensor fused_attention_to_steps(const torch::Tensor& q_RH, std::span<const torch::Tensor> kv,
                                        const Ancestry& ancestry, const HeadsForm& form);
 
-// Row r's query over the keys and values kv_MC [M, 2H] = k | v of sentence sentences[r]. An empty sentence gives zeros.
-// Without gradient.
+// Attention of row r's query to sentence sentences[r] of the memory, kv_MC = k | v, [M, 2H]: [R, H]. An empty sentence
+// gives zeros. Without gradient.
 torch::Tensor fused_attention_to_memory(const torch::Tensor& q_RH, const torch::Tensor& kv_MC, const Layout& memory,
                                         std::span<const std::int64_t> sentences, const HeadsForm& form);
 

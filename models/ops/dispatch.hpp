@@ -1,5 +1,4 @@
-// Selection of fast paths. The functions of ops.hpp, attention.hpp and recurrent.hpp ask only these functions
-// before they choose between the plain formulation of an op and its fast path.
+// Decides, by device, type and environment, whether an op may use its fast path instead of its plain formulation.
 #pragma once
 
 #include <torch/types.h>
@@ -8,17 +7,17 @@
 
 namespace attend::ops {
 
-// True if tensors like `x` have fast paths: fp32 and bf16 on a CPU, unless ATTEND_PLAIN_OPS=1 or a PlainOps exists.
+// True if ops on `x` have fast paths: fp32 and bf16 on a CPU, unless ATTEND_PLAIN_OPS=1 or a PlainOps exists.
 bool has_fast_path(const torch::Tensor& x);
 
-// The same for a matrix product of x and the weight's working form, which must have the same type.
+// The same for a matrix product of x and the weight's working form: they must have the same type.
 bool has_fast_product(const torch::Tensor& x, const Weight& weight);
 
-// True if this processor has bf16 instructions, so that bf16 products are faster than fp32 ones.
+// True if this processor multiplies bf16 natively (AVX-512 BF16).
 bool has_native_bf16();
 
-// True if a recurrent decoder may run as one fused op over a whole batch like `x`, and its attention as one op over the
-// queries `x` of a step without gradients: if there are fast paths, unless ATTEND_UNROLLED=1 or an Unrolled exists.
+// True if a recurrent decoder may run as one fused op over a batch `x`, or, without gradients, its attention as one op
+// over the queries `x` of a step: if there are fast paths, unless ATTEND_UNROLLED=1 or an Unrolled exists.
 bool may_fuse_sequences(const torch::Tensor& x);
 bool may_fuse_steps(const torch::Tensor& x);
 

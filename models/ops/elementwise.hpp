@@ -1,4 +1,4 @@
-// Options of element-wise operations, activation and dropout, in a header without LibTorch.
+// Options of element-wise operations, activation and dropout, without LibTorch, for the kernels.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,6 @@
-// The dropout mask: compares a 32-bit hash of (key, index) with a threshold. Used by every path; it takes three
-// multiplications and some shifts of 32-bit lanes, so loops vectorise.
-//
-// The mixer is "lowbias32" (Wellons 2018, "Prospecting for hash functions"). Indices wrap at 2^32.
+// The dropout mask: compares a 32-bit hash of (key, index) with a threshold. All paths use it. The hash needs only
+// 32-bit multiplications and shifts, so loops vectorise: "lowbias32" (Wellons 2018, "Prospecting for hash functions").
+// Indices wrap at 2^32.
 #pragma once
 
 #include <cmath>

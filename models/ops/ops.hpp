@@ -1,6 +1,6 @@
 // The arithmetic of the models. Every op has a plain formulation (plain/), a few lines of ATen that read like the
-// equation; some also have one fast path (fast/), used where dispatch.hpp allows it. ATTEND_PLAIN_OPS=1 turns all fast
-// paths off.
+// equation; some also have a fast path (fast/), used where dispatch.hpp allows it. ATTEND_PLAIN_OPS=1 disables all fast
+// paths.
 //
 // Legend: docs/architecture.md. Activations are fp32 or bf16; norms, softmax and losses are computed in fp32.
 #pragma once
@@ -19,18 +19,18 @@ namespace attend::ops {
 // dropout(x), any shape. Srivastava et al. 2014.
 torch::Tensor dropout(const torch::Tensor& x, Dropout dropout);
 
-// activation(x Wᵀ + b): x [..., I], weight [O, I], bias [O] or undefined; [..., O] in x's type. `after` is dropout on
-// the result.
+// activation(x Wᵀ + b): x [..., I], weight [O, I], bias [O] or undefined; [..., O] in x's type. `after`: dropout on the
+// result.
 torch::Tensor linear(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias,
                      Activation activation = Activation::none, Dropout after = {});
 
-// x Wᵀ + b in fp32, even for bf16 factors, as input of a softmax over a vocabulary, where rounding would reorder close
+// x Wᵀ + b in fp32, even for bf16 factors: as input of a softmax over a vocabulary, where rounding would reorder close
 // candidates. x [M, H], weight [V, H], bias [V] or undefined. Inference only.
 torch::Tensor logits(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias);
 
 // The two layers of a Transformer block's feed-forward network (arXiv 1706.03762, eq. 2), with dropout between them:
 // linear(linear(x, first, activation, between), second). x [M, H], weights [F, H] and [H, F], biases [F] and [H]. With
-// gelu or swish, the backward pass recomputes the inner activations, which two calls of linear would store.
+// gelu or swish, the fast path recomputes the inner activations in the backward pass instead of storing them.
 struct Affine {
   const Weight& weight;
   const torch::Tensor& bias;
@@ -38,7 +38,7 @@ struct Affine {
 torch::Tensor feed_forward(const torch::Tensor& x, Affine first, Activation activation, Dropout between, Affine second);
 
 // The gate of a gated linear unit, dropout(activation(a) ⊙ b) of x = a | b [M, 2F]: [M, F]. Shazeer 2020 (arXiv
-// 2002.05202, eq. 5). The backward pass recomputes it from x.
+// 2002.05202, eq. 5). The fast path recomputes it from x in the backward pass.
 torch::Tensor gated(const torch::Tensor& x, Activation activation, Dropout dropout);
 
 // (x - mean) / sqrt(var + eps) * gamma + beta over the last dimension (Ba et al. 2016, arXiv 1607.06450). With beta
@@ -46,8 +46,8 @@ torch::Tensor gated(const torch::Tensor& x, Activation activation, Dropout dropo
 // 2019, arXiv 1910.07467, eq. 4).
 torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& gamma, const torch::Tensor& beta, double eps);
 
-// sum = residual + dropout(x); norm = layer_norm(sum). A post-norm block continues with `norm` only; a pre-norm block
-// keeps `sum` as its residual and passes `norm` to the next sub-layer.
+// sum = residual + dropout(x); norm = layer_norm(sum). A post-norm block continues with `norm`; a pre-norm block keeps
+// `sum` as its residual and passes `norm` to the next sub-layer.
 struct AddNorm {
   torch::Tensor sum;
   torch::Tensor norm;
@@ -55,15 +55,15 @@ struct AddNorm {
 AddNorm add_layer_norm(const torch::Tensor& x, const torch::Tensor& residual, const torch::Tensor& gamma,
                        const torch::Tensor& beta, double eps, Dropout dropout);
 
-// Scaled rows of a table, plus the row of `positions_TH` (if defined) for the token's position in its sentence:
-// table[ids] * scale + positions[t], then dropout. The gradient of the table is accumulated in fp32 in its master;
-// positions get one if they require it. The layout is only used for positions.
+// dropout(table[ids] * scale + positions[t]): [M, H] in the type of the table's working form. `positions_TH`: a row for
+// each position in a sentence; undefined: none, and then the layout is not read. The table's gradient is accumulated in
+// its fp32 master; positions get one if they require it.
 torch::Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, const torch::Tensor& positions_TH,
                     Dropout dropout);
 
-// Label-smoothed cross-entropy of hidden states with an output table: logits are computed block by block and never
-// stored. loss = (1 - ε) (-log p(y)) + ε / V Σ_v (-log p(v)) (Szegedy et al. 2016, as PyTorch's cross_entropy), summed
-// over rows.
+// Label-smoothed cross-entropy of p = softmax(hidden Wᵀ + b), with the output table W: loss = (1 - ε) (-log p(y)) + ε /
+// V Σ_v (-log p(v)) (Szegedy et al. 2016, as PyTorch's cross_entropy), summed over rows. The fast path computes logits
+// block by block and stores none.
 struct CrossEntropy {
   torch::Tensor loss;         // scalar, fp32, differentiable: the smoothed loss, summed
   torch::Tensor nll_M;        // fp32: -log p(y) of each row, not differentiable
@@ -76,7 +76,7 @@ CrossEntropy cross_entropy(const torch::Tensor& hidden_MH, const Weight& output_
 
 // Half the sum of both Kullback-Leibler divergences between p = softmax(first Wᵀ + b) and q = softmax(second Wᵀ + b),
 // summed over rows: Σ ½ (KL(p‖q) + KL(q‖p)) = Σ ½ (p - q) (log p - log q). A scalar, fp32, differentiable. The fast
-// path computes logits block by block and stores none. Liang et al. 2021 (R-Drop, arXiv 2106.14448, eq. 2).
+// path stores no logits. Liang et al. 2021 (R-Drop, arXiv 2106.14448, eq. 2).
 torch::Tensor symmetric_divergence(const torch::Tensor& first_MH, const torch::Tensor& second_MH,
                                    const Weight& output_VH, const torch::Tensor& bias_V);
 

@@ -1,4 +1,4 @@
-// Support of the plain formulations: indices as tensors, numbers that each head has, and a masked softmax.
+// Support of the plain formulations: indices as tensors, tables with a row per head, and a masked softmax.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,14 +15,14 @@ inline torch::Tensor to_tensor(std::span<const std::int64_t> numbers, const torc
   return at::tensor(at::ArrayRef<std::int64_t>(numbers.data(), numbers.size()), at::kLong).to(like.device());
 }
 
-// table_NC[h][column] of every head h at the columns [T, S] or, of several sentences, [B, 1, T, S]: [N, T, S] or
-// [B, N, T, S]. The gradient of an embedding is summed in one order, that of an index by threads in any.
+// table_NC[h][column] for every head h: columns [T, S], or [B, 1, T, S] for several sentences, give [N, T, S] or
+// [B, N, T, S]. By embedding, whose gradient is summed in a fixed order; that of indexing is not.
 inline torch::Tensor numbers_of_heads(const torch::Tensor& table_NC, const torch::Tensor& columns_TS) {
   const torch::Tensor columns_1TS = columns_TS.dim() == 2 ? columns_TS.unsqueeze(0) : columns_TS;
   return at::embedding(table_NC.t(), columns_1TS).transpose(-1, -4).squeeze(-1);
 }
 
-// Softmax over the last dimension without missing elements, which get 0; all zeros if everything is missing.
+// Softmax over the elements of the last dimension that are not missing; the others, perhaps all, are 0.
 inline torch::Tensor masked_softmax(const torch::Tensor& scores, const torch::Tensor& missing) {
   return at::softmax(scores.masked_fill(missing, std::numeric_limits<float>::lowest()), -1).masked_fill(missing, 0);
 }

@@ -9,8 +9,8 @@
 
 namespace attend::ops {
 
-// A few lines of ATen that read like the equations, for any device, fp32 and bf16, differentiated by autograd. They are
-// the reference for tests of the fast paths, and run wherever there is no fast path. Weights are read from the master.
+// A few lines of ATen that read like the equations, for any device, fp32 and bf16, differentiated by autograd: the
+// reference in tests of the fast paths, used where there is no fast path. Weights are read from the master.
 namespace plain {
 
 torch::Tensor activate(const torch::Tensor& x, Activation activation);
@@ -29,12 +29,12 @@ decltype(ops::recurrent_layer) recurrent_layer;
 
 }  // namespace plain
 
-// Autograd functions for the CPU that use the loops in kernels/ and the matrix products of products.hpp; dispatch.hpp
-// decides when they may be called. Results are bitwise reproducible for a given number of threads: rows are cut into
-// fixed chunks, and partial sums are added in order.
+// Autograd functions for the CPU that use the loops of kernels/ and the matrix products of fast/products.hpp, where
+// dispatch.hpp allows it. Results are bitwise reproducible for a given number of threads: rows are cut into fixed
+// chunks, and partial sums are added in order.
 namespace fast {
 
-// linear with a weight frozen to 8 bits: x and the result are fp32.
+// linear with a weight packed in 8 bits; x and the result are fp32.
 torch::Tensor linear_int8(const torch::Tensor& x, const kernels::Int8Weight& weight, const torch::Tensor& bias,
                           Activation activation, kernels::Int8Kernel kernel);
 decltype(ops::dropout) dropout;

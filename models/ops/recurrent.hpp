@@ -1,8 +1,7 @@
-// Recurrence over whole sentences and in single steps: cells and layers of them, each with a plain formulation, and the
-// fused forms of a decoder with attention. The plain formulation of these forms is the step of the model
-// (models/translation/luong.cpp, bahdanau.cpp), which they replace if dispatch.hpp allows it; tests compare the two.
-// Fast paths sort sentences by length, so that finished ones drop out, and compute each weight's gradient as one
-// product per sequence.
+// Recurrence over whole sentences and in single steps: cells and layers, each with a plain formulation, and fused
+// decoders with attention. The plain formulation of a fused decoder is the step of the model (models/translation/
+// luong.cpp, bahdanau.cpp); tests compare the two. Fast paths sort sentences by length, so that finished ones drop out,
+// and compute each weight's gradient as one product over all steps.
 //
 // Legend: docs/architecture.md. Activations are fp32 or bf16; the cell state of an LSTM is fp32.
 #pragma once
@@ -28,7 +27,7 @@ inline constexpr auto kEnumNames<CellKind> =
 
 namespace ops {
 
-// The weights of a cell, as in torch.nn.LSTM, GRU and RNN. The rows are its gates, H each: i f g o, r z n, or h.
+// The weights of a cell, as in torch.nn.LSTM, GRU and RNN. Each gate has H rows, in the order i f g o, r z n, or h.
 struct CellWeights {
   CellKind kind = CellKind::lstm;
   Weight weight_ih;  // [gates * H, I]
@@ -37,8 +36,8 @@ struct CellWeights {
   torch::Tensor bias_hh;
 };
 
-// The state of a cell: parts of [rows, H]. The first part is the hidden state, which is the cell's output; an LSTM has
-// the cell state c as a second part, in fp32.
+// The state of a cell: parts of [rows, H]. The first part is the hidden state, the cell's output; an LSTM's second part
+// is the cell state c, in fp32.
 struct CellState {
   std::vector<torch::Tensor> parts;
 
@@ -65,20 +64,19 @@ struct LayerInput {
   bool wants_memory = false;
 };
 
-// The output of a layer with one or two directions, concatenated for each token, and the final states of all
-// directions, [B, directions * H].
+// The output of a layer with one or two directions, which are concatenated: C = directions * H.
 struct LayerOutput {
-  torch::Tensor output_MC;  // [M, directions * H]
+  torch::Tensor output_MC;
   torch::Tensor memory_MC;  // the cell state of an LSTM at each token, fp32, if wanted
-  CellState last;
+  CellState last;           // the final state of each sentence, [B, C]
 };
 LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> directions);
 
-// The form of attention of a recurrent decoder, for the fused ops below: each row's query q scores the keys k_s.
+// The form of a recurrent decoder's attention, for the fused ops below: each row's query q scores the keys k_s.
 //   e_s = q · k_s,  or the additive score  v · tanh(W q + k_s);  with coverage C, k_s + C_s w in place of k_s
 //   a_s = softmax_s(e_s)  over all positions, or those with |s - p| <= D
 //   w_s = a_s,  or if p is predicted,  a_s exp(-(s - p)² / (2 σ²)) with σ = D / 2
-// The centre p of a sentence of S tokens is the number of the step, at most S - 1, or S σ(c · tanh(P q)). Only single
+// The centre p in a sentence of S tokens is min(step, S - 1), or, if predicted, S sigmoid(c · tanh(P q)). Only single
 // steps support coverage, C_s = Σ w_s over the previous steps.
 struct AttentionForm {
   const Weight* query_AH = nullptr;   // W; null: dot products
@@ -107,16 +105,15 @@ struct AttendingRows {
   torch::Tensor coverage_RS = {};           // C, laid out like the weights below, if the form has coverage
 };
 
-// Attention of single queries: weights [R, longest sentence], fp32, padded with zeros; context [R, W]. A sentence
-// without tokens gives zeros. Without gradient; requires may_fuse_steps.
+// Attention of single queries. A sentence without tokens gives zeros. Without gradient; requires may_fuse_steps.
 struct Attended {
   torch::Tensor context_RW;
-  torch::Tensor weights_RS;
+  torch::Tensor weights_RS;  // fp32, padded with zeros to the longest sentence
 };
 Attended attention_step(const AttentionForm& form, const torch::Tensor& query_RH, const AttentionMemory& memory,
                         const AttendingRows& rows);
 
-// The inputs of the decoders below. The memory has the same number of sentences as `layout`.
+// The inputs of the decoders below. `layout` and the memory have the same number of sentences.
 struct DecoderInput {
   const torch::Tensor& embedded_ME;
   const Layout& layout;

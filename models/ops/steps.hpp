@@ -3,7 +3,7 @@
 //
 // Three sentences a0 a1, b0 b1 b2, c0 are
 //   order b a c,  rows b0 a0 c0 | b1 a1 | b2,  begin 0 3 5 6
-// Step t is the packed rows begin[t] … begin[t + 1]; row i of a step is followed by row i of the next.
+// Step t consists of the packed rows [begin[t], begin[t + 1]); row i of a step continues in row i of the next.
 #pragma once
 
 #include <algorithm>

@@ -25,8 +25,8 @@ inline constexpr auto kEnumNames<Precision> = std::to_array<EnumName<Precision>>
 
 namespace attend::ops {
 
-struct PackedWeight;  // a form made once for decoding; private to ops
-struct LogitsWeight;  // a form made once after each refresh, for logits
+struct PackedWeight;  // a form for decoding; private to ops
+struct LogitsWeight;  // a form for logits, made once after each refresh
 
 class Weight {
  public:
@@ -45,13 +45,14 @@ class Weight {
   // Updates the working copy; call it after every change of the master.
   void refresh();
 
-  // Packs the weight for decoding in `precision`, after which it cannot be trained. The master stays readable.
+  // Packs the weight for decoding in `precision` (int8 only on the CPU), where there is a packed form. Then it cannot
+  // be trained; the master stays readable.
   void freeze(Precision precision);
 
   const PackedWeight* packed() const { return packed_.get(); }
   LogitsWeight& for_logits() const { return *for_logits_; }  // if the working form is bf16
 
-  // A view of some rows as a separate weight, never packed; it shares values and gradients with this one.
+  // Some rows as a weight, never packed, which shares values and gradients with this one.
   Weight rows(std::int64_t first, std::int64_t count) const;
 
  private:

@@ -1,5 +1,5 @@
-// attention: one work item per (sentence, head), see kernels/attention.hpp. The backward pass recomputes the weights
-// instead of storing [heads, queries, keys] of them for every layer.
+// The fast path of fused_attention: one work item per sentence and head (kernels/attention.hpp). The backward pass
+// recomputes the weights instead of storing them.
 #include "models/ops/kernels/attention.hpp"
 #include "models/ops/fast/support.hpp"
 #include "models/ops/paths.hpp"
@@ -7,10 +7,10 @@
 namespace attend::ops::fast {
 namespace {
 
-// Sizes, offsets and biases; autograd functions can save tensors.
+// Sizes, offsets and biases, as tensors where autograd functions have to save them.
 struct Work {
   Tensor query_offsets, key_offsets, numbers;
-  Tensor biases_NW;  // followed by numbers that vectors read beyond the last; undefined: none
+  Tensor biases_NW;  // W: distances, and kWidest more columns that vectors may read; undefined: no biases
   std::int64_t sentences, max_queries, max_keys;
   HeadsForm form;
 
@@ -70,7 +70,7 @@ struct Work {
     return row + (biases_NW.size(1) - kernels::kWidest) / 2;
   }
 
-  // One chunk of work items per thread, equal in number: sentences of a batch have similar lengths.
+  // Equal numbers of work items per thread: sentences of a batch have similar lengths.
   Chunks chunks(std::int64_t width) const {
     return {sentences * form.heads, max_queries * max_keys + (max_queries + max_keys) * width / form.heads};
   }

@@ -1,4 +1,5 @@
-// The fast path of decoding attention: every row gathers pointers to its keys, and one loop reads them in place.
+// The fast paths of fused_attention_to_steps and fused_attention_to_memory: every row gathers pointers to its keys, and
+// one loop reads them in place.
 #include "models/ops/fast/support.hpp"
 #include "models/ops/kernels/query.hpp"
 #include "models/ops/paths.hpp"
@@ -6,9 +7,9 @@
 namespace attend::ops::fast {
 namespace {
 
-// Calls attend_query for rows 0 … R - 1. gather(r, keys) writes the pointers of row r's keys and gives their number, at
-// most `max_keys`; each value lies as far behind its key as the query is wide. With biases, it is always `max_keys`,
-// and the query is that of the last key.
+// Calls attend_query for rows 0 … R - 1. gather(r, keys) writes pointers to row r's keys and returns their number, at
+// most `max_keys`; each value lies H elements after its key. With biases, all rows have `max_keys` keys, and the query
+// stands at the position of the last one.
 template <class T, class Gather>
 Tensor attend_rows(const Tensor& q_RH, const HeadsForm& form, std::int64_t max_keys, const Gather& gather) {
   const std::int64_t R = q_RH.size(0), width = q_RH.size(1), heads = form.heads;

@@ -1,4 +1,4 @@
-// Attention of a decoder over the steps of a batch, forward and backward: a component of the tapes of decoders.
+// Attention of a recurrent decoder over the steps of a batch, forward and backward: a part of the tapes of decoders.
 //
 // Forward, with query q_t, and keys k_s and values v_s of the sentence of the row:
 //   e_ts = q_t · k_s,  or  v · tanh(W q_t + k_s)                                       score
@@ -15,7 +15,7 @@
 // and after the loop
 //   dv_s = Σ_t w_ts dcontext_t,   dk_s = Σ_t de_ts q_t,  or  Σ_t d_ts
 //   dW = Σ_t (Σ_s d_ts) q_tᵀ,   dv = Σ_ts de_ts tanh(W q_t + k_s),   dP = Σ_t dy_t (1 - y_t²) q_tᵀ,  dc = Σ_t dx_t y_t
-// The backward pass recomputes the tanh of an additive score instead of storing it.
+// The backward pass recomputes the tanh of an additive score.
 #pragma once
 
 #include "models/ops/fast/recurrent_support.hpp"
@@ -169,7 +169,7 @@ class AttentionBackwardTape {
     }
   }
 
-  // The context gradients of a step's rows, to be written before it runs.
+  // The context gradients of a step's rows; write them before `backward`.
   Rows<T> context_gradient(const Step& step) const { return rows<T>(context_gradients_, step.first); }
 
   // Processes rows [begin, end); dot products add to dq.

@@ -6,8 +6,8 @@
 //
 // Backward, d for the gradient of the loss; steps from last to first, from given dq_t and dcontext_t:
 //   cells with dh_t = dq_{t+1},   dcontext_t += m dx_t,   dq_t += the gradient from the attention
-// and after the loop dq_1 is added to the gradient of the start state, and the sums of cells and attention are
-// computed.
+// and after the loop dq_1 is added to the gradient of the start state, and the gradients of cells and attention are
+// summed over steps.
 #include "models/ops/fast/attention_tape.hpp"
 #include "models/ops/fast/cell_stack.hpp"
 
@@ -63,8 +63,8 @@ variable_list run_backwards(const BahdanauTape<T>& tape, const Tensor& query_gra
   const std::int64_t H = query_gradients.size(1), W = context_gradients.size(1);
   CellStackBackward<T> cells(tape.cells);
   AttentionBackwardTape<T> attention(tape.attention);
-  // The gradient of the query of the last processed step, which is the top cell's state of the previous step. It is
-  // zero for rows that end there.
+  // The gradient of the query of the step processed last, that is, of the top cell's state before that step; zero for
+  // rows that end there.
   const Tensor query_gradient = at::zeros({std::ssize(tape.steps.order), H}, at::kFloat);
   const Rows<float> dq = rows<float>(query_gradient);
   for (std::int64_t t = tape.steps.size() - 1; t >= 0; --t) {

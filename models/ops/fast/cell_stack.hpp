@@ -1,5 +1,5 @@
-// The stacked cells of a decoder over the steps of a batch: the bottom cell reads the decoder's x, each other cell m h
-// of the cell below, with dropout mask m.
+// The stacked cells of a decoder over the steps of a batch: the bottom cell reads the decoder's x, each other cell
+// reads m h, with h of the cell below and dropout mask m.
 #pragma once
 
 #include "models/ops/fast/cell_tape.hpp"
@@ -66,7 +66,7 @@ class CellStackBackward {
   }
 
   // Backpropagates a step. `dh`: the gradient of the top cell's states, to which that from the following step is added;
-  // `before(begin, end)` is called before rows of it are read.
+  // before(begin, end) is called before rows of `dh` are read.
   template <class F>
   void backward(const Step& step, Rows<float> dh, const F& before) {
     for (std::size_t l = cells_.size(); l-- > 0;) {

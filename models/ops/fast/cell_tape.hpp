@@ -1,8 +1,8 @@
-// A recurrent cell over the steps of a batch, forward and backward: a component of the tapes of layers and decoders.
+// A recurrent cell over the steps of a batch, forward and backward: a part of the tapes of layers and decoders.
 //
-// Its input is [k_t; x_t]: k is known before the loop, x is written during it, and either may be missing. With the sums
+// Its input is [k_t; x_t]: k is known before the loop, x is written during it, and either may be missing. Of the sums
 //   z_t = W_k k_t + W_x x_t + U h_{t-1} + b
-// the product with k is computed before the loop and the gradients of weights after it, each as one product for all
+// the product with k is computed before the loop, and the gradients of weights after it, each as one product over all
 // steps. In the loop, LSTM and tanh cells need one product, [W_x U] [x; h]. A GRU needs U h + b separately, so its loop
 // has a product for x and one for h.
 //

@@ -1,5 +1,5 @@
 // The fast paths of linear, feed_forward, gated and dropout. Matrix product, bias and relu or tanh are one call; gelu
-// and swish need their input for the gradient and are a separate pass, combined with dropout.
+// and swish, whose gradients need their inputs, are a separate pass, combined with dropout.
 #include "models/ops/fast/packed.hpp"
 #include "models/ops/fast/products.hpp"
 #include "models/ops/fast/support.hpp"
@@ -31,8 +31,8 @@ void pointwise(const Tensor& x, const Tensor& y, Activation activation, Dropout 
 
 bool is_identity(Activation activation, Dropout dropout) { return activation == Activation::none && dropout.rate == 0; }
 
-// Writes the gradient to `dx`, which may be dy (and is dy if there is nothing to do), and recomputes y from its input
-// if it is defined. Returns the column sums of dx if requested.
+// Writes the gradient to `dx`, which may be dy (and must be for the identity), and recomputes y from its input if y is
+// defined. Returns the column sums of dx if requested.
 Tensor pointwise_backward(const Tensor& dy, const Tensor& saved, Activation activation, Dropout dropout,
                           const Tensor& dx, const Tensor& y, bool want_column_sums) {
   const bool identity = is_identity(activation, dropout);
@@ -108,7 +108,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
   }
 };
 
-// Feed-forward with gelu or swish. Its input is stored; the backward pass recomputes its output in the same memory.
+// Feed-forward with gelu or swish. Stores the activation's input; the backward pass overwrites it with the output.
 class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x_MH, const Tensor& /*master1*/, const Tensor& bias1,
@@ -127,7 +127,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
     const Tensor dy_MH = gradients[0].contiguous();
     const Tensor hidden_MF = context->needs_input_grad(3) ? before_MF : Tensor();
-    before_MF.unsafeGetTensorImpl()->bump_version();  // autograd refuses a second backward pass through the graph
+    before_MF.unsafeGetTensorImpl()->bump_version();  // so that autograd refuses a second backward pass
     const Tensor d_MF =
         products::linear(dy_MH, working2.t(), Tensor());  // gradient of the activation's output, then of its input
     variable_list result(9);
@@ -193,9 +193,8 @@ class GatedFunction : public torch::autograd::Function<GatedFunction> {
   }
 };
 
-// Calls f(rows begin, rows end, columns begin, columns end) for one part per thread. Threads split the rows if each
-// gets enough tiles, else the columns, that is, the panels of the weight. A product of a few thousand numbers finishes
-// before a thread wakes up and is not split.
+// Calls f(rows begin, rows end, columns begin, columns end) for one part per thread. Threads split the rows if there
+// are many, else the columns, that is, the panels of the weight. Small products are not split.
 template <class F>
 void share_product(std::int64_t rows, std::int64_t columns, std::int64_t cost, const F& f) {
   constexpr std::int64_t kManyRows = 256;

@@ -1,6 +1,6 @@
-// The fast paths of cross_entropy and symmetric_divergence. The forward pass already computes the gradients: for each
-// block of rows it computes the logits, turns them into their gradient (cross_entropy: in place), and multiplies that
-// into the gradients of hidden states and table. The backward pass only scales these.
+// The fast paths of logits, cross_entropy and symmetric_divergence. The forward pass of the losses already computes the
+// gradients: for each block of rows it computes the logits and their gradients, and from these the gradients of hidden
+// states and table. The backward pass only scales them.
 #include "models/ops/kernels/loss.hpp"
 
 #include <memory>
@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t kBlockBytes = std::int64_t{32} << 20;
 // Number of rows whose fp32 logits a thread holds at a time with bf16.
 constexpr std::int64_t kRows = 48;
-// Memory limit for a partial product of that gradient before it is added.
+// Memory limit for a part of the table's gradient before it is added.
 constexpr std::int64_t kProductBytes = std::int64_t{2} << 20;
 
 void add_outer(const Tensor& dlogits_KV, const Tensor& hidden_KH, const Tensor& dtable_VH) {
@@ -109,8 +109,8 @@ const kernels::Bf16Panels* bf16_panels(const Tensor& x, const Weight& weight) {
   return &form.panels;
 }
 
-// The gradients that the forward pass saved times that of the result, and none for the other inputs, of `inputs`. In
-// place: autograd refuses to go back through the same graph again.
+// Scales the gradients that the forward pass saved by that of the result; the other `inputs` have none. In place, so
+// that autograd refuses a second backward pass.
 variable_list saved_gradients(AutogradContext* context, const Tensor& of_result, std::size_t inputs) {
   variable_list result = context->get_saved_variables();
   for (Tensor& gradient : result) {
@@ -142,8 +142,8 @@ struct DivergenceResult {
   Tensor dfirst = {}, dsecond = {}, dtable = {}, dbias = {};  // undefined unless requested
 };
 
-// The gradient of symmetric_divergence in the logits of p is ½ (p (log p - log q - KL(p‖q)) + p - q) for each row, and
-// likewise in those of q.
+// In each row, the gradient of symmetric_divergence with respect to the logits of p is ½ (p (log p - log q - KL(p‖q)) +
+// p - q), and likewise for q.
 DivergenceResult compute_divergence(const Tensor& first_MH, const Tensor& second_MH, const Weight& table,
                                     const Tensor& bias_V, bool gradient) {
   const Tensor working_VH = table.working();
@@ -154,7 +154,7 @@ DivergenceResult compute_divergence(const Tensor& first_MH, const Tensor& second
     result.dtable = at::zeros(working_VH.sizes(), at::kFloat);
     if (bias_V.defined()) result.dbias = at::zeros(vocabulary, at::kFloat);
   }
-  // Blocks are smaller than those of cross_entropy: about ten tensors of the size of the logits exist at a time.
+  // Smaller blocks than in cross_entropy: about ten tensors of the size of the logits exist at a time.
   const std::int64_t num_blocks = (rows * vocabulary * 16 + kBlockBytes - 1) / kBlockBytes;
   for (std::int64_t block = 0; block < num_blocks; ++block) {
     const std::int64_t begin = rows * block / num_blocks, count = rows * (block + 1) / num_blocks - begin;

@@ -6,10 +6,11 @@
 //   h~_t = tanh(W_c m_c [context_t; h_t])
 //
 // Backward, d for the gradient of the loss; steps from last to first:
-//   dh~_t += m_f (fed part of the cells' dx_{t+1}),   du_t = dh~_t (1 - h~_t²)
+//   dh~_t += m_f dx_{t+1} of the cells,   du_t = dh~_t (1 - h~_t²)
 //   [dcontext_t; dh_t] = m_c W_cᵀ du_t
 //   dh_t += dq_t from the attention;  then the cells
-// and after the loop dW_c = Σ_t du_t (m_c [context_t; h_t])ᵀ and the sums of cells and attention.
+// and after the loop dW_c = Σ_t du_t (m_c [context_t; h_t])ᵀ and the gradients of cells and attention, summed over
+// steps.
 #include "models/ops/fast/attention_tape.hpp"
 #include "models/ops/fast/cell_stack.hpp"
 

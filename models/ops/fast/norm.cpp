@@ -5,7 +5,7 @@
 namespace attend::ops::fast {
 namespace {
 
-// Saved for the gradient, besides the arguments.
+// The results, and the statistics of each row for the gradient.
 struct NormResult {
   Tensor sum, y, mean, rstd;
 };

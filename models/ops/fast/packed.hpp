@@ -1,4 +1,4 @@
-// The packed form of a weight for decoding, made by `Weight::freeze`.
+// The packed forms of a weight: for decoding, made by `Weight::freeze`, and for logits.
 #pragma once
 
 #include <torch/types.h>
@@ -19,7 +19,7 @@ struct PackedWeight {
   kernels::Int8Weight integers;  // int8
 };
 
-// Made by the first call of `logits` or `cross_entropy` that reads the weight; copies of the weight share it.
+// Made by the first op that computes bf16 logits with the weight; copies of the weight share it.
 struct LogitsWeight {
   std::once_flag made;
   kernels::Bf16Panels panels;

@@ -1,6 +1,6 @@
-// The matrix products of the fast paths, by the faster of two libraries in LibTorch: MKL (at::mm) or oneDNN, which is
-// the only one for bf16 and the faster one for fp32 on AMD processors with AVX-512. oneDNN is called through the
-// dispatcher; it reads packed weights and fuses an activation. No product here has an autograd formula.
+// The matrix products of the fast paths, by one of two libraries in LibTorch: oneDNN for bf16, and for fp32 on AMD
+// processors with AVX-512; otherwise MKL (at::mm). oneDNN is called through the dispatcher; it reads packed weights and
+// fuses an activation. These products are not differentiable.
 #pragma once
 
 #include <torch/types.h>
@@ -22,12 +22,12 @@ torch::Tensor outer(const torch::Tensor& y, const torch::Tensor& x);
 // The same in the type of y and x.
 torch::Tensor rounded_outer(const torch::Tensor& y, const torch::Tensor& x);
 
-// A bf16 weight [O, I] in the layout that `linear` reads fastest; opaque.
+// A bf16 weight [O, I] in oneDNN's own layout, for `linear`; opaque.
 torch::Tensor pack(const torch::Tensor& weight);
 
-// Must precede the first matrix product of a training. oneDNN compiles a primitive for each size and caches it. A large
-// cache pays off only for small models with recurring batch sizes (a tenth of a step's time); otherwise cached
-// primitives fragment the heap and cost gigabytes. Sets ONEDNN_PRIMITIVE_CACHE_CAPACITY unless it is set.
+// Sets ONEDNN_PRIMITIVE_CACHE_CAPACITY unless it is set; call it before the first matrix product. oneDNN compiles a
+// primitive for each size and caches it. A large cache pays off only for small models with recurring batch sizes;
+// otherwise it fragments the heap and costs gigabytes.
 void set_primitive_cache(std::int64_t parameters, bool sizes_recur);
 
 }  // namespace attend::ops::products

@@ -1,5 +1,5 @@
-// The fast paths of recurrent_layer and cell_step. Rows of finished sentences are skipped, and each step of the loop
-// needs one matrix product and one pass of a vectorised kernel (cell_tape.hpp).
+// The fast paths of recurrent_layer and cell_step. Rows of finished sentences are skipped; each step needs one matrix
+// product and one pass of a vectorised kernel (cell_tape.hpp).
 #include "models/ops/fast/cell_tape.hpp"
 
 namespace attend::ops::fast {
@@ -124,9 +124,9 @@ CellGradients run_backwards(const DirectionTape<T>& tape, const LayerResult& gra
   return found;
 }
 
-// Calls f(0 … directions - 1), in parallel if each direction can have its own thread, which is faster than splitting
-// every product. In the forward pass f writes to the caller's tensors only through kernels: in the caller's inference
-// mode, ATen does not allow another thread to modify them.
+// Calls f(0 … directions - 1): in parallel if there are no more threads than directions, else one after another, where
+// threads split every product. In the forward pass f writes to the caller's tensors only through kernels: in the
+// caller's inference mode, ATen does not allow another thread to modify them.
 template <class F>
 void for_directions(std::size_t directions, const F& f) {
   const auto run = [&](std::int64_t begin, std::int64_t end) {

@@ -25,7 +25,7 @@ inline constexpr std::int64_t kGrain = 16;  // minimum rows per thread
 inline Tensor index(const std::vector<std::int64_t>& rows) { return at::tensor(rows, at::kLong); }
 
 // A weight in the type of the activations. Pass whole weights (contiguous or transposed): for column slices oneDNN
-// falls back to a reference kernel, which is about 100 times slower.
+// falls back to a slow reference kernel.
 inline Tensor working(const Weight& weight, const Tensor& like) {
   return weight.working().detach().to(like.scalar_type());
 }
@@ -73,7 +73,7 @@ void for_rows(const Step& step, const F& f) {
   at::parallel_for(0, step.count, kGrain, f);
 }
 
-// Wraps the arguments that a backward pass needs besides the tensors tracked by autograd.
+// Holds a tape in the saved data of an autograd function.
 template <class T>
 struct Held : torch::CustomClassHolder {
   T value;

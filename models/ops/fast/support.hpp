@@ -19,7 +19,7 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Calls f with a float or a Bf16, the types of the kernels.
+// Calls f with a value of the kernels' type for `type`: float or Bf16.
 template <class F>
 auto with_type(at::ScalarType type, const F& f) {
   return type == at::kFloat ? f(float{}) : f(kernels::Bf16{});
@@ -75,21 +75,20 @@ inline Dropout remembered_dropout(AutogradContext& context) {
           .key = static_cast<std::uint64_t>(context.saved_data["key"].toInt())};
 }
 
-// Autograd functions use optional tensors, other ops undefined ones.
+// Autograd functions take optional tensors, ops undefined ones.
 inline std::optional<Tensor> optional(const Tensor& x) { return x.defined() ? std::optional(x) : std::nullopt; }
 inline Tensor defined_or_not(const std::optional<Tensor>& x) { return x.value_or(Tensor()); }
 
-// True if one of the tensors wants a gradient.
+// True if one of the tensors needs a gradient.
 template <class... Tensors>
 bool wants_gradient(const Tensors&... x) {
   return at::GradMode::is_enabled() && ((x.defined() && x.requires_grad()) || ...);
 }
 
-// The gradient of a matrix product's weight needs its input x. If x is the output of a norm, it is not saved (a sixth
-// of the memory of a block) but recomputed from the sum saved by the norm's own node:
+// The gradient of a matrix product's weight needs its input x. If x is the output of a norm, it is not saved but
+// recomputed from the sum that the norm's own node saved:
 //   forward:   save_for_backward({saved_unless_recomputable(x), …}), undefined where x is a norm's output
-//   backward:  saved_or_recomputed(saved), which finds the norm as the next node of edge 0: x is the function's first
-//   input
+//   backward:  saved_or_recomputed(saved), which finds the norm at edge 0, as x is the function's first input
 Tensor saved_unless_recomputable(const Tensor& x);
 Tensor saved_or_recomputed(const Tensor& saved);
 

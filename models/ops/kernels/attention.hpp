@@ -1,7 +1,10 @@
-// Attention of one sentence and one head at a time (arXiv 1706.03762, eq. 1) with biases of the distances from queries
-// to keys, forward and backward.
+// Attention of one sentence and one head at a time (arXiv 1706.03762, eq. 1), with biases b by distance and dropout
+// mask m, forward and backward (d for the gradient of the loss, ⊙ element by element):
 //
-// The data of a (sentence, head) pair fit into the second-level cache, so the whole score matrix is computed, without
+//   A = softmax(scale q kᵀ + b),  out = (m ⊙ A) v
+//   dA = m ⊙ (dout vᵀ),  db = A ⊙ (dA - Σ_keys A ⊙ dA),  dq = scale db k,  dk = scale dbᵀ q,  dv = (m ⊙ A)ᵀ dout
+//
+// The data of a sentence and head usually fit into the second-level cache, so the whole matrix A is computed, without
 // tiling or online softmax. Matrix products are small register-blocked loops in fp32.
 #pragma once
 
@@ -19,7 +22,7 @@ struct AttentionLayout {
   DropoutMask mask;
   bool drop;
   float scale;                            // of the products of queries and keys
-  const float* bias = nullptr;            // of distance 0 in head 0, followed by greater distances; null: none
+  const float* bias = nullptr;            // of distance 0 in head 0, between those of other distances; null: none
   std::int64_t bias_stride = 0;           // from head to head; kWidest numbers are readable after the last distance
   const std::int64_t* numbers = nullptr;  // of each query in its sentence; null: in order
 };

@@ -67,7 +67,7 @@ void product(const Product<T>& p) {
   }
 }
 
-// One stage of transposing a square: swaps the off-diagonal blocks of every square of 2 * distance.
+// One stage of transposing a square: swaps the off-diagonal blocks of every square of width 2 * distance.
 template <int distance>
 ATTEND_INLINE void transpose_stage(Floats (&x)[kLanes]) {
   const Words lanes = lane_numbers();

@@ -32,8 +32,8 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// The factor that maps numbers up to `largest` to integers. It is zero for rows whose largest number would overflow it;
-// the products of such a row are below the useful range of fp32.
+// The factor that maps numbers up to `largest` to integers; 0 if it would overflow, for numbers too small to matter in
+// fp32.
 float inverse_scale(float largest) { return largest > 1e-36F ? 127.0F / largest : 0.0F; }
 
 // Activations quantised to integers, row by row, padded with zeros to whole blocks.

@@ -2,8 +2,8 @@
 // on the fly (one scale per row), following Bhandare et al. 2019 (arXiv 1906.00532) without calibration.
 //
 // There is a kernel for AVX-512 VNNI, one for AVX2, and a plain loop; all give the same integers and hence the same
-// floats. Activations are signed; weights are stored unsigned with an offset of 128, as the instruction requires; the
-// sum of the row's activations cancels it:
+// floats. Activations are signed; weights are stored unsigned with an offset of 128, as the instruction requires. The
+// sum of the row's activations cancels the offset:
 //   Σ_k (w_k + 128) a_k = Σ_k w_k a_k + 128 Σ_k a_k
 #pragma once
 

@@ -71,7 +71,7 @@ ATTEND_INLINE Floats first(std::int64_t n, Floats x, float rest) {
   return select(reinterpret_cast<Ints>(lane_numbers()) < static_cast<std::int32_t>(n), x, all(rest));
 }
 
-// Lane i takes lane i ^ distance: over all power-of-two distances, every lane is combined with all others.
+// Lane i takes lane i ^ distance; all power-of-two distances together combine every lane with all others.
 template <int distance>
 ATTEND_INLINE Floats swap_lanes(Floats x) {
   return __builtin_shuffle(x, reinterpret_cast<Ints>(lane_numbers() ^ static_cast<std::uint32_t>(distance)));
@@ -107,7 +107,7 @@ ATTEND_INLINE Floats exp(Floats x) {
   return reinterpret_cast<Floats>(reinterpret_cast<Ints>(p) + (n << 23));
 }
 
-// The same, but 0 where x < -87: positions that are not seen have the energy -infinity and weights of exactly 0.
+// The same, but 0 where x < -87, so that an energy of -infinity gives a weight of exactly 0.
 ATTEND_INLINE Floats exp_or_zero(Floats x) { return select(x < -87.0f, Floats{}, exp(x)); }
 
 ATTEND_INLINE Floats sigmoid(Floats x) { return 1.0f / (1.0f + exp(-x)); }

@@ -62,11 +62,11 @@
 
 #endif
 
-// Defines `name`, which computes items of its argument, of the type named last, from `begin` to `end`.
+// Defines `name`, which calls `loop` on items [begin, end) of its argument, of the type given last.
 #define ATTEND_KERNEL(name, loop, ...) \
   void name(const __VA_ARGS__& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(loop(a, begin, end)); }
 
-// The same for an argument of either type in memory.
+// The same for arguments with float and with Bf16.
 #define ATTEND_KERNELS(name, loop, argument) \
   ATTEND_KERNEL(name, loop, argument<float>) \
   ATTEND_KERNEL(name, loop, argument<Bf16>)

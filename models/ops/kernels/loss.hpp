@@ -1,4 +1,4 @@
-// Label-smoothed cross-entropy of rows of logits and its gradient, and the log-normaliser for search.
+// Label-smoothed cross-entropy of rows of logits and its gradient, and the log-normaliser of a row.
 #pragma once
 
 #include "models/ops/kernels/types.hpp"

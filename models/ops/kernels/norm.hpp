@@ -25,9 +25,9 @@ struct Norm {
 void norm(const Norm<float>& a, std::int64_t begin, std::int64_t end);
 void norm(const Norm<Bf16>& a, std::int64_t begin, std::int64_t end);
 
-// From dy and the gradient of `sum` itself (or null): dsum, which is also the residual's gradient, and dx, its part
-// through dropout (null: not needed). Adds to dgamma and dbeta [width]. With g = dy * gamma and n = (sum - mean) *
-// rstd, dsum = rstd * (g - mean(g) - n * mean(g * n)); in RMS norm mean(g) falls out, and mean and dbeta are null.
+// From dy and the gradient dsum_in of `sum` itself: dsum, which is also the residual's gradient, and dx, which is dsum
+// after the dropout mask. Adds to dgamma and dbeta [width]. With g = dy * gamma and n = (sum - mean) * rstd,
+//   dsum = dsum_in + rstd * (g - mean(g) - n * mean(g * n));  RMS norm has no mean(g), and mean and dbeta are null.
 template <class T>
 struct NormBackward {
   const T* dy;

@@ -1,5 +1,5 @@
 // fp32 matrix products with a packed weight, for inference: with the few rows of a decoding step, a library would spend
-// most of its time copying the dense weight in each call; many rows gain a little as well.
+// most of its time copying the dense weight in each call.
 #pragma once
 
 #include <vector>

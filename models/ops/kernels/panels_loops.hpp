@@ -5,8 +5,8 @@ namespace attend::ops::kernels::ATTEND_LEVEL {
 constexpr int kVectors = kWidest / kLanes;
 constexpr int kTileRows = kLanes == 16 ? 14 : kLanes == 8 ? 6 : 2;
 constexpr int kTilePanels = kLanes == 16 ? 2 : 1;
-// Number of row elements that stay in the first-level cache while all panels are applied. They are copied with a gap
-// between rows, since rows a power of two apart would evict each other.
+// Number of row elements (512 KiB) that stay in the second-level cache while all panels are applied. They are copied
+// with a gap between rows, since rows a power of two apart would evict each other.
 constexpr std::int64_t kBlock = std::int64_t{128} << 10;
 constexpr std::int64_t kGap = kWidest;
 

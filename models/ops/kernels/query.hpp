@@ -1,5 +1,5 @@
 // Attention of single queries, each over the keys of its own sentence: a decoding step of a Transformer, and every step
-// of an RNN. Functions work on rows [begin, end) of a step, so that callers can divide rows among threads.
+// of an RNN, whose functions work on rows [begin, end), so that callers can divide rows among threads.
 #pragma once
 
 #include "models/ops/kernels/types.hpp"
@@ -13,7 +13,7 @@ constexpr std::int64_t padded_head(std::int64_t head_size) { return (head_size +
 template <class T>
 struct QueryOverKeys {
   const T* query;        // heads * head_size
-  const T* const* keys;  // num_keys pointers to as many numbers
+  const T* const* keys;  // num_keys pointers to heads * head_size numbers
   std::int64_t num_keys;
   std::int64_t value_offset;
   std::int64_t heads;

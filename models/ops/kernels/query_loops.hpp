@@ -15,7 +15,7 @@ ATTEND_INLINE void softmax(float* scores, std::int64_t n) {
   for (std::int64_t s = 0; s < n; ++s) scores[s] *= inverse;
 }
 
-// One stage of the sums below: vector i becomes the pairwise sums of vectors i and i + distance.
+// One stage of the sums below: vector i receives pairwise sums of vectors i and i + distance.
 template <int distance>
 ATTEND_INLINE void add_stage(Floats (&x)[kLanes]) {
   const Words lanes = lane_numbers(), d = Words{} + distance;
@@ -37,7 +37,7 @@ ATTEND_INLINE Floats sums_of(Floats (&x)[kLanes]) {
   return x[0];
 }
 
-// Keys are scattered in memory, where hardware prefetchers cannot predict them.
+// For keys scattered in memory, which hardware prefetchers cannot predict.
 template <class T>
 ATTEND_INLINE void prefetch(const T* numbers, std::int64_t count) {
   constexpr std::int64_t kLine = 64 / sizeof(T);
@@ -60,8 +60,8 @@ ATTEND_INLINE void add_values(const T* const (&keys)[kLanes], std::int64_t colum
   for (int v = 0; v < vectors; ++v) store(sums + v * kLanes, c[v]);
 }
 
-// Processes a vector of keys at a time and reads each key and value once: the softmax is that of the keys so far, and
-// the sums are scaled down when a larger score appears (Milakov and Gimelshein 2018, arXiv 1805.02867).
+// Reads each key and value once, kLanes keys at a time, with an online softmax: the sums are scaled down when a larger
+// score appears (Milakov and Gimelshein 2018, arXiv 1805.02867).
 template <class T>
 void over_keys(const QueryOverKeys<T>& row) {
   const std::int64_t size = row.head_size, n = row.num_keys, stride = padded_head(size);
@@ -100,7 +100,7 @@ void over_keys(const QueryOverKeys<T>& row) {
       if (row.bias != nullptr) scores += load(row.bias + h * row.bias_stride + s, n - s);
       scores = first(n - s, scores, -INFINITY);
       const float top = std::max(largest_scores[h], largest(scores));
-      if (top == -INFINITY) continue;  // the query has seen none of its keys yet
+      if (top == -INFINITY) continue;  // all keys so far are excluded
       if (top > largest_scores[h]) {
         const Floats down = exp(all(largest_scores[h] - top));
         totals[h] *= down[0];

@@ -42,8 +42,8 @@ struct CellBackward {
 void cell_backward(const CellBackward<float>& step, std::int64_t begin, std::int64_t end);
 void cell_backward(const CellBackward<Bf16>& step, std::int64_t begin, std::int64_t end);
 
-// to = from * dropout, or to += from * dropout; rows of either side may be selected by index (null: in order). Dropout
-// is keyed by `rows` of ragged tokens.
+// to = from * dropout, or to += from * dropout; rows of either side may be selected by index (null: in order). `rows`:
+// the ragged row of each, which indexes the dropout mask.
 template <class From, class To>
 struct CopyRows {
   std::int64_t width;

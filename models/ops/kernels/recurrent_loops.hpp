@@ -1,7 +1,7 @@
 // The loops of recurrent.hpp; see levels.hpp.
 namespace attend::ops::kernels::ATTEND_LEVEL {
 
-// Block k of the sums at column j; zero for a row without data.
+// Block k of the gate sums at column j; `product` may be null.
 template <class T>
 struct Sums {
   const T* input;

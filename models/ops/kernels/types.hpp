@@ -1,5 +1,5 @@
-// Types shared by the loops of this folder and their callers, without LibTorch: rows of a matrix by pointer and stride,
-// and fp32 arithmetic independent of the type in memory.
+// Types shared by the loops of this folder and their callers, without LibTorch: bf16 numbers, rows of a matrix by
+// pointer and stride, and dropout on some columns.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ struct RowDropout {
 // The widest vector at any level (lanes.hpp): padded sizes are multiples of it.
 inline constexpr std::int64_t kWidest = 16;
 
-// Calls f(std::integral_constant<int, n>) for n = `count`, at most `most`: tiles are templates over their numbers of
-// rows and panels, so that their sums stay in registers.
+// Calls f(std::integral_constant<int, n>) for n = min(count, most): tiles are templates over their numbers of rows and
+// panels, so that their sums stay in registers.
 template <int most, class F>
 [[gnu::always_inline]] inline void with_count(std::int64_t count, const F& f) {
   if constexpr (most > 1) {

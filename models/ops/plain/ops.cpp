@@ -1,3 +1,4 @@
+// The plain formulations of the ops of ops.hpp.
 #include "models/ops/paths.hpp"
 
 #include <ATen/ATen.h>
@@ -10,7 +11,7 @@ namespace {
 
 using torch::Tensor;
 
-// The mask of `mask.hpp` in 64-bit integers, since ATen lacks arithmetic on unsigned 32-bit ones.
+// The mask of mask.hpp in 64-bit integers, since ATen lacks unsigned 32-bit arithmetic.
 Tensor dropout_mask(at::IntArrayRef sizes, Dropout dropout, const Tensor& like) {
   const DropoutMask mask(dropout);
   const auto low_32 = [](const Tensor& x) { return x.bitwise_and(0xffffffffLL); };

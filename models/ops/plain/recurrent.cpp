@@ -1,3 +1,4 @@
+// The plain formulations of cell_step and recurrent_layer: the equations of cell_kind.hpp, step by step.
 #include "models/ops/paths.hpp"
 
 #include <ATen/ATen.h>
@@ -51,7 +52,7 @@ CellState zero_state(const CellWeights& cell, std::int64_t count, const Tensor& 
   return {{hidden, at::zeros_like(hidden, at::kFloat)}};
 }
 
-// Reads sentences in one direction, from their first token.
+// Reads sentences from their first token.
 LayerOutput read_forwards(const LayerInput& input, const CellWeights& cell, CellState state) {
   const Layout& layout = input.layout;
   const Tensor x_BTI = pad(input.x_MI, layout);

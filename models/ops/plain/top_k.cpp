@@ -1,3 +1,4 @@
+// The plain formulation of top_log_probs: topk on the device; the host orders ties by id.
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 
 using torch::Tensor;
 
-// Spare candidates beyond the k best, so that ties at the k-th place can be resolved on the host.
+// Candidates beyond the k best, to resolve ties at the k-th place.
 constexpr std::int64_t kSpare = 8;
 
 struct Scored {
@@ -38,7 +39,7 @@ TopLogProbs top_log_probs(const Tensor& logits_RV, std::int64_t k) {
     if (!std::isfinite(values[0])) {  // NaN counts as the largest
       scored.assign(taken, {-std::numeric_limits<float>::infinity(), 0});
     } else if (taken < vocabulary && values[k - 1] == values[taken - 1] && std::isfinite(values[k - 1])) {
-      // Further equal candidates may not have been transferred.
+      // More candidates than those taken may be equal.
       const Tensor tied = log_probs_RV[r].ge(values[k - 1]).nonzero().flatten().cpu();
       const Tensor tied_values = log_probs_RV[r].cpu().index_select(0, tied);
       scored.clear();
