@@ -58,7 +58,7 @@ void fill_by(Initialiser rule, const Matrix& matrix, RandomStream& random) {
   }
 }
 
-// Eight sums in a fixed order, which a processor computes in parallel.
+// Eight sums in a fixed order, which vectorise.
 double dot(std::span<const double> a, std::span<const double> b) {
   constexpr std::size_t kSums = 8;
   std::array<double, kSums> sums{};

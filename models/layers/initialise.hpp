@@ -1,5 +1,5 @@
-// Initialisation other than the default of a model family, which the layers define themselves (Layer::initialise). For
-// a matrix that maps n_in numbers to n_out:
+// Initialisation rules in place of the default of a model family, which the layers define (Layer::initialise). For a
+// matrix that maps n_in numbers to n_out:
 //
 //   xavier-uniform    uniform in ±sqrt(6 / (n_in + n_out))    (Glorot and Bengio 2010, eq. 16)
 //   xavier-normal     normal, variance 2 / (n_in + n_out)     (the same, eq. 12)
@@ -7,9 +7,9 @@
 //   uniform           uniform in ±0.1                         (Luong et al. 2015, 1508.04025, 4.1)
 //   orthogonal        W Wᵀ = 1, uniform over all such W       (Saxe, McClelland and Ganguli 2014, 1312.6120)
 //
-// Matrices stored as one, such as the gates of a cell or q | k | v, are initialised separately: n_out is that of one of
-// them. Biases, norms and vectors keep the default of the family. So do embedding tables, whose rows are looked up and
-// have no n_in; only `uniform` includes them, as in its paper.
+// Matrices stored as one, such as the gates of a cell or q | k | v, are initialised separately, with the n_out of each.
+// Biases, norms and vectors keep the default of the family. So do embedding tables, which are looked up and have no
+// n_in; only `uniform` includes them, as in its paper.
 //
 //   an LSTM from 3 to 5 has weight_ih [20, 3]; by xavier-uniform its bound is sqrt(6 / (3 + 5)), not sqrt(6 / (3 + 20))
 #pragma once
@@ -55,8 +55,8 @@ struct InitialiserConfig {
   }
 };
 
-// Initialises every Layer below `root` as initialise() of layers.hpp, and then its matrices by `config`, as far as that
-// differs from the default. Every matrix has its own random stream, so that threads and the machine change nothing.
+// Initialises every Layer below `root` as initialise() of layers.hpp, and then its matrices by `config`, unless that is
+// the default. Every matrix has its own random stream, so the result does not depend on threads or the machine.
 void initialise(const torch::nn::Module& root, const InitialiserConfig& config, std::uint64_t seed);
 
 }  // namespace attend

@@ -1,6 +1,6 @@
-// The leaf modules of the models: linear map and embedding table. Each registers its parameters under PyTorch's
-// names, pairs the fp32 master with the ops::Weight that matrix products read, and defines its initialisation.
-// Norms and recurrent layers are also of class `Layer`.
+// `Layer`, the base of all modules with parameters of their own; and the linear map and the embedding table. Each layer
+// registers its parameters under PyTorch's names, pairs an fp32 master with the ops::Weight that matrix products read,
+// and defines its initialisation.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -19,14 +19,13 @@
 
 namespace attend {
 
-// A module with parameters of its own, not only in its children. Its buffers are state that is saved with them
-// (weights_io.hpp).
+// A module with parameters of its own, not only in its children. Its buffers are saved with them (weights_io.hpp).
 class Layer : public torch::nn::Module {
  public:
   // Initialises every parameter and buffer of this layer (not of its children) from the stream.
   virtual void initialise(RandomStream& random) = 0;
 
-  // Calls f on every ops::Weight of this layer (not of its children); a norm has none.
+  // Calls f on every ops::Weight of this layer (not of its children).
   virtual void visit_weights(const std::function<void(ops::Weight&)>& /*f*/) {}
 };
 
@@ -38,8 +37,8 @@ void for_each_layer(const torch::nn::Module& root, const F& f) {
   }
 }
 
-// Initialises every Layer below `root` from its own random stream, so that the same seed and architecture give the same
-// bits on every machine and with any number of threads.
+// Initialises every Layer below `root` from its own random stream: the same seed and architecture give the same bits on
+// every machine and with any number of threads.
 void initialise(const torch::nn::Module& root, std::uint64_t seed);
 
 // Calls f on every ops::Weight below `root`.
@@ -50,19 +49,20 @@ void refresh_weights(const torch::nn::Module& root);
 // Fills an fp32 parameter: uniform in [-bound, bound), or normal with mean 0.
 void fill_uniform(const torch::Tensor& parameter, double bound, RandomStream& random);
 void fill_normal(const torch::Tensor& parameter, double deviation, RandomStream& random);
-// Fills with a normal distribution truncated at two standard deviations (values beyond are redrawn).
+// The same, truncated at two standard deviations: numbers beyond are redrawn.
 void fill_truncated_normal(const torch::Tensor& parameter, double deviation, RandomStream& random);
 
 // sin(t / 10000^(2i / H)) in column 2i and the cosine in 2i + 1, for `length` positions t from `first`: [length, H]
 // fp32 (Vaswani et al. 2017, section 3.5).
 torch::Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width);
 
-// y = activation(x Wᵀ + b). Initialised by Xavier's uniform rule (Glorot and Bengio 2010) or normally, zero bias.
+// y = activation(x Wᵀ + b). The weight is initialised by Xavier's uniform rule (Glorot and Bengio 2010) or normally,
+// the bias with 0.
 struct LinearConfig {
   std::int64_t in = 0;
   std::int64_t out = 0;
   bool bias = true;
-  std::int64_t fused = 1;  // number of maps fused into this one; each is initialised separately
+  std::int64_t fused = 1;  // number of maps stacked in this one; each is initialised separately
   double gain = 1;         // factor of Xavier's bound
   double deviation = 0;    // truncated normal with this standard deviation (BERT's initialiser); 0: Xavier
 };
@@ -70,7 +70,7 @@ class LinearImpl : public Layer {
  public:
   explicit LinearImpl(const LinearConfig& config);
 
-  // Maps x [..., in] to [..., out] in the type of x; `after` is dropout on the result.
+  // Maps x [..., in] to [..., out] in the type of x; `after`: dropout on the result.
   torch::Tensor forward(const torch::Tensor& x, ops::Activation activation = ops::Activation::none,
                         ops::Dropout after = {}) const {
     return ops::linear(x, weight, bias, activation, after);
@@ -87,8 +87,8 @@ class LinearImpl : public Layer {
 };
 TORCH_MODULE(Linear);
 
-// A table of V rows, initialised normally, by default with standard deviation width^-0.5, so that rows scaled by
-// sqrt(width) have unit variance and, as an output table, so do the logits.
+// A table of V rows, initialised normally, by default with standard deviation width^-0.5: rows scaled by sqrt(width),
+// and logits with it as output table, then have unit variance.
 struct EmbeddingConfig {
   std::int64_t vocabulary = 0;
   std::int64_t width = 0;
@@ -102,9 +102,9 @@ class EmbeddingImpl : public Layer {
   // Returns [M, width]: table[ids] * scale + positions[position in its sentence], then dropout. `positions_TH` may be
   // undefined.
   //
-  // `words` is word dropout (Gal and Ghahramani 2016, arXiv 1512.05287; Sennrich and Zhang 2019, 1905.11901): with that
-  // rate, the whole row table[ids] of a token is 0, drawn for each token rather than each word of the vocabulary; the
-  // other rows are scaled by 1 / (1 - rate), as Nematus does. The position of a dropped token stays.
+  // `words` is word dropout (Gal and Ghahramani 2016, arXiv 1512.05287; Sennrich and Zhang 2019, 1905.11901): with this
+  // probability, the whole row table[ids] of a token is 0, drawn for each token, not for each word of the vocabulary;
+  // other rows are scaled by 1 / (1 - rate), as in Nematus. A dropped token keeps its position.
   torch::Tensor forward(const Sequences& tokens, double scale, const torch::Tensor& positions_TH, ops::Dropout dropout,
                         ops::Dropout words = {}) const;
   void initialise(RandomStream& random) override;
@@ -118,8 +118,7 @@ class EmbeddingImpl : public Layer {
 };
 TORCH_MODULE(Embedding);
 
-// The last steps of EmbeddingImpl::forward, from scaled rows of tokens with the given layout: word dropout, positions,
-// dropout.
+// The last steps of EmbeddingImpl::forward, from the scaled rows of tokens: word dropout, positions, dropout.
 torch::Tensor finish_embedding(const torch::Tensor& rows_ME, const Layout& layout, const torch::Tensor& positions_TH,
                                ops::Dropout dropout, ops::Dropout words);
 

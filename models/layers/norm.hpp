@@ -1,5 +1,5 @@
-// The norms of a Transformer: layer norm, RMS norm and batch norm, each with a learnt scale of every column, and the
-// residual sum before it.
+// The norms of a Transformer: layer norm, RMS norm and batch norm, each with a learnt scale per column, and the
+// residual sum before them.
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -21,7 +21,7 @@ template <>
 inline constexpr auto kEnumNames<NormKind> =
     std::to_array<EnumName<NormKind>>({{NormKind::layer, "layer"}, {NormKind::rms, "rms"}, {NormKind::batch, "batch"}});
 
-// A norm of any kind, in the type of x [M, H].
+// A norm of any kind. Results are [M, H] in the type of x.
 class NormImpl : public Layer {
  public:
   virtual torch::Tensor forward(const torch::Tensor& x_MH, const Pass& pass) const = 0;
@@ -45,8 +45,8 @@ using Norm = std::shared_ptr<NormImpl>;
 
 Norm make_norm(NormKind kind, std::int64_t width, double eps);
 
-// Layer norm (Ba et al. 2016, arXiv 1607.06450), or, if it is not centred, RMS norm (Zhang and Sennrich 2019, arXiv
-// 1910.07467), which leaves out the mean and the bias (ops::layer_norm).
+// Layer norm (Ba et al. 2016, arXiv 1607.06450), or, if not centred, RMS norm (Zhang and Sennrich 2019, arXiv
+// 1910.07467), which has neither mean nor bias (ops::layer_norm).
 class LayerNormImpl : public NormImpl {
  public:
   LayerNormImpl(std::int64_t width, double eps, bool centred = true) : NormImpl(width, centred), eps_(eps) {}
@@ -69,10 +69,10 @@ TORCH_MODULE(LayerNorm);
 
 // Batch norm over tokens (Ioffe and Szegedy 2015, arXiv 1502.03167; in Transformers: Shen et al. 2020, arXiv
 // 2003.07845): (x - mean) / sqrt(var + eps) * weight + bias for each column. In training, mean and variance are those
-// of the rows, that is, of all tokens of the batch; where only selected tokens pass, as in the last layer of BERT, of
-// these alone. Otherwise they are the running ones, which every batch of training moves by a tenth (the variance
-// unbiased, as torch.nn.BatchNorm1d does). A frozen norm keeps its running statistics and uses them in training, too;
-// so does any norm for a single row, which has no variance.
+// of the rows: all tokens of the batch, or only the selected ones, as in the last layer of BERT. Otherwise they are the
+// running statistics, which every training batch moves by a tenth of the difference (with the unbiased variance, as in
+// torch.nn.BatchNorm1d). A frozen norm uses its running statistics in training, too; so does any norm for a single row,
+// which has no variance.
 //
 //   a column 1, 3: mean 2, var 1, normalised -1, 1; the running mean 0 becomes 0.2, the running variance 1 becomes 1.1
 class BatchNormImpl : public NormImpl {

@@ -1,5 +1,5 @@
-// The context of a forward pass: training or inference and the progress of training, random numbers, and the
-// observation and editing of attention weights.
+// The context of a forward pass: training or inference, the progress of training, random numbers, and the observation
+// and editing of attention weights.
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -18,29 +18,29 @@
 
 namespace attend {
 
-// Self-attention of the encoder or the decoder, or cross-attention to the encoder's output: of the decoder, or of the
-// learnt query that pools a text.
+// Self-attention of an encoder or a decoder (also a language model), or cross-attention: of a decoder to the memory, or
+// of the learnt query that pools a text.
 enum class AttentionPlace { encoder, decoder, cross };
 template <>
 inline constexpr auto kEnumNames<AttentionPlace> = std::to_array<EnumName<AttentionPlace>>(
     {{AttentionPlace::encoder, "encoder"}, {AttentionPlace::decoder, "decoder"}, {AttentionPlace::cross, "cross"}});
 
-// How one layer came by its attention weights, and what it made of them: the arithmetic of a forward pass, fp32.
-// Tensors are [B, N, T, S] unless noted, padded as the weights; what stands at padding has no meaning.
+// How one layer computes attention: the intermediate results of a forward pass, fp32. Tensors are [B, N, T, S] unless
+// noted, padded like the weights; numbers at padding have no meaning.
 //
-//   weights = factor softmax(energies + bias), over the positions that are not outside; then an AttentionEdit
+//   weights = factor softmax(energies + bias), over the positions that are not outside; then edited by AttentionEdit
 //   context = Σ_s weights_s values_s, or the value of the largest weight (hard attention)
 struct AttentionArithmetic {
   torch::Tensor energies = {};  // of the score
-  torch::Tensor scale = {};     // the factor of each head that they contain, [N] or [1]; undefined: none
-  torch::Tensor bias = {};      // of positions, may be -infinity; undefined: 0
+  torch::Tensor scale = {};     // the factor that energies contain, [N] or [1]; undefined: none
+  torch::Tensor bias = {};      // of the scope, may be -infinity; undefined: 0
   torch::Tensor outside = {};   // true where a query does not attend
   torch::Tensor softmax = {};   // of energies and bias
-  torch::Tensor factor = {};    // undefined: 1
-  torch::Tensor weights = {};   // those that are used
+  torch::Tensor factor = {};    // of the scope; undefined: 1
+  torch::Tensor weights = {};   // after edits
   torch::Tensor context = {};   // [B, N, T, D]
   bool takes_largest = false;   // the context is the value of the largest weight
-  // What query t reads at each position, [B, N, S, D]. It may be called after the pass.
+  // The values for query t at each position, [B, N, S, D]. May be called after the pass.
   std::function<torch::Tensor(std::int64_t t)> values = {};
 
   // The tensors with a row for each query.
@@ -56,60 +56,60 @@ class Observer {
  public:
   virtual ~Observer() = default;
 
-  // The weights of one layer for a batch, [B, N, T, S], fp32, padded with zeros. They sum to 1 for every query, or to
-  // less in a local scope that scales them. Layers are numbered from 0; the attention of a recurrent decoder is layer 0
-  // with one head. In training they are part of the graph.
+  // The weights of one layer for a batch, after edits: [B, N, T, S], fp32, padded with zeros. Unless edited, the
+  // weights of a query sum to 1, or to less in a local scope that scales them. Layers are numbered from 0; the
+  // attention of a recurrent decoder is layer 0 with one head. In training, the weights are part of the graph.
   virtual void on_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) = 0;
-  // False if the weights of this layer are of no interest: they need not be computed then.
+  // False if the weights of this layer need not be computed.
   virtual bool wants_attention(AttentionPlace /*place*/, std::int64_t /*layer*/) const { return true; }
 
-  // How the weights of a layer came about, after its on_attention. Without dropout.
+  // Called after on_attention; without dropout.
   virtual void on_arithmetic(AttentionPlace /*place*/, std::int64_t /*layer*/, const AttentionArithmetic& /*steps*/) {}
-  // True if that is of interest, too, for a layer whose weights are; otherwise it is not kept.
+  // True if on_arithmetic is to be called for this layer, in addition to on_attention.
   virtual bool wants_arithmetic(AttentionPlace /*place*/, std::int64_t /*layer*/) const { return false; }
 
   // The hidden states of a stack of layers, [M, H], or [K, H] if only some tokens of the last layer are needed: layer 0
-  // is the embedded input, layer l the output of the l-th layer, the last one after a final norm.
+  // is the embedded input, layer l the output of the l-th layer; the last one is taken after the final norm.
   virtual void on_hidden(AttentionPlace /*place*/, std::int64_t /*layer*/, const torch::Tensor& /*x_MH*/) {}
-  // False if hidden states are of no interest: they need not be collected then.
+  // False if hidden states need not be collected.
   virtual bool wants_hidden() const { return true; }
 
-  // The output F(x) of a sub-layer of a Transformer's block beside x, the residual stream to which it is added. The
+  // The output F(x) of a sub-layer of a Transformer's block, and the residual stream x to which it is added. The
   // sub-layer is "self_attention", "cross_attention" or "feed_forward".
   virtual void on_sub_layer(AttentionPlace /*place*/, std::int64_t /*layer*/, std::string_view /*sub_layer*/,
                             const torch::Tensor& /*x_MH*/, const torch::Tensor& /*output_MH*/) {}
 
-  // The source embeddings as read by the encoder of a translation model: part of the graph, so that gradients with
-  // respect to them can be computed.
+  // The source embeddings that the encoder of a translation model reads: part of the graph, for gradients with respect
+  // to them.
   virtual void on_source(const torch::Tensor& /*embedded_SE*/) {}
 };
 
-// Replaces the attention weights of some layers before they are used: cuts small ones, silences heads, or makes others.
+// Replaces the attention weights of some layers before they are used, for example to silence heads.
 class AttentionEdit {
  public:
   virtual ~AttentionEdit() = default;
-  // True if it edits this layer; other layers may take a fused form.
+  // True if it edits this layer; other layers may use fused ops.
   virtual bool edits(AttentionPlace place, std::int64_t layer) const = 0;
-  // The weights to use in place of these, which have the form of Observer::on_attention, but no meaning at the padding
-  // of queries. `places` has the same axes. In a step, and wherever a recurrent decoder attends, there is one query,
-  // and B are the rows.
+  // The weights to use in place of these, which are as in Observer::on_attention, but have no meaning at the padding of
+  // queries. `places` has the same axes. In a decoding step, and always in a recurrent decoder, B are the rows, with
+  // one query each.
   virtual torch::Tensor edit(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS,
                              const Places& places) const = 0;
 };
 
-// The positions that hard attention sampled for some rows (models/attention/hard.hpp).
+// Hard attention that was sampled for some rows (models/attention/hard.hpp).
 struct SampledChoices {
-  torch::Tensor log_probability_R;  // of the position; 0 where the expectation was used instead
+  torch::Tensor log_probability_R;  // of the sampled position; 0 where the expectation was used instead
   torch::Tensor entropy_R;          // of the weights, in nats
 };
 
 struct TrainProgress {
   std::int64_t update = 0;  // updates made so far
-  double share = 0;         // fraction of the training that is done, from 0 to 1
+  double share = 0;         // completed fraction of training, from 0 to 1
 };
 
 // One forward pass. Every consumer of random numbers takes the next key, so the same key and order of consumers give
-// the same masks; an additional consumer changes all later ones.
+// the same masks; an additional consumer changes the masks of all later ones.
 class Pass {
  public:
   static Pass inference(Observer* observer = nullptr) {
@@ -131,12 +131,12 @@ class Pass {
   // Dropout with the next key; inactive outside training.
   ops::Dropout dropout(double rate) { return {.rate = training_ ? rate : 0.0, .key = next_key()}; }
 
-  // The same, but at rate 0 without taking a key: dropout that most models lack leaves the masks of the others alone.
+  // The same, but rate 0 takes no key: for dropout that most models lack, so that their other masks do not change.
   ops::Dropout optional_dropout(double rate) { return rate > 0 ? dropout(rate) : ops::Dropout{}; }
 
   RandomStream random() { return RandomStream(next_key()); }
 
-  // Stores the samples of hard attention at each target position in `sampled`, for an objective that needs them.
+  // Records hard attention at each target position in `sampled`, which must outlive the pass.
   void record_choices(SampledChoices& sampled) { sampled_ = &sampled; }
   SampledChoices* sampled() const { return sampled_; }
 
@@ -145,9 +145,9 @@ class Pass {
   void feed_predictions(double share) { predicted_share_ = share; }
   double predicted_share() const { return predicted_share_; }
 
-  // The observer of attention weights, or nullptr; without one, layers need not compute the weights.
+  // May be nullptr.
   Observer* observer() const { return observer_; }
-  void observe(Observer& observer) { observer_ = &observer; }  // must outlive the use of the pass
+  void observe(Observer& observer) { observer_ = &observer; }  // must outlive the pass
   bool observes_attention(AttentionPlace place, std::int64_t layer) const {
     return observer_ != nullptr && observer_->wants_attention(place, layer);
   }
@@ -156,7 +156,7 @@ class Pass {
   }
   bool observes_hidden() const { return observer_ != nullptr && observer_->wants_hidden(); }
 
-  // Edits attention weights before they are used; `edit` must outlive the pass.
+  // `edit` must outlive the pass.
   void edit_attention(const AttentionEdit& edit) { edit_ = &edit; }
   bool edits(AttentionPlace place, std::int64_t layer) const { return edit_ != nullptr && edit_->edits(place, layer); }
   torch::Tensor edited(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS,
@@ -164,7 +164,7 @@ class Pass {
     return edits(place, layer) ? edit_->edit(place, layer, weights_BNTS, places) : weights_BNTS;
   }
 
-  // True if a layer must compute its weights, which fused forms do not return.
+  // True if a layer must compute its weights and cannot use a fused op.
   bool needs_weights(AttentionPlace place, std::int64_t layer) const {
     return observes_attention(place, layer) || edits(place, layer);
   }

@@ -1,4 +1,4 @@
-// Stacked recurrent layers, in the order and with the parameter names of torch.nn.LSTM, so that weights are exchanged
+// Stacked recurrent layers, with the order and the names of parameters of torch.nn.LSTM, so that weights are exchanged
 // without renaming. Sentences are ragged; a reversed layer starts at the last token of each sentence.
 #pragma once
 
@@ -23,7 +23,7 @@ using ops::CellState;
 struct StatePart {
   std::string_view name;
   ops::Activation activation;
-  bool fp32;  // true if it is fp32 even when activations are bf16
+  bool fp32;  // even if activations are bf16
 };
 std::span<const StatePart> state_parts(CellKind kind);
 
@@ -46,7 +46,7 @@ struct RecurrenceConfig {
 // The output of the top layer at each token, [M, directions * H], and the final state of each layer.
 struct RecurrenceOutput {
   torch::Tensor output_MC;
-  torch::Tensor memory_MC;  // cell states of the top LSTM layer, fp32, if selected
+  torch::Tensor memory_MC;  // cell states of the top LSTM layer, fp32, if wanted
   std::vector<CellState> last;
 };
 
@@ -55,7 +55,7 @@ class RecurrenceImpl : public Layer {
   explicit RecurrenceImpl(const RecurrenceConfig& config);
 
   // Reads whole sentences from the given start states of each layer, or from zeros. Dropout is applied between layers.
-  // An observer receives the hidden states as those of an encoder: decoders advance cell by cell.
+  // An observer receives the hidden states at AttentionPlace::encoder.
   RecurrenceOutput forward(const torch::Tensor& x_MI, const Layout& layout, double dropout, Pass& pass,
                            const std::vector<CellState>& start = {}, bool wants_memory = false) const;
 

@@ -11,7 +11,7 @@
 
 namespace attend {
 
-// A table kept as a buffer of a model; rows beyond it are computed when a sentence is longer.
+// A table, which is a buffer of the model; rows beyond it are computed for longer sentences.
 class SinusoidTable {
  public:
   // The sinusoids are multiplied by `scale`.

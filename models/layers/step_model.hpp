@@ -1,7 +1,7 @@
-// A model that continues sequences token by token, as search sees it: a translation model with the sentences that it
-// translates is one.
+// The interface between models and search: a model that continues sequences token by token, such as a translation model
+// with its encoded sources.
 //
-// Legend: docs/architecture.md; R rows, one a hypothesis.
+// Legend: docs/architecture.md.
 #pragma once
 
 #include <torch/types.h>
@@ -16,11 +16,11 @@
 
 namespace attend {
 
-// What R hypotheses have read; each family has its own.
+// The state of R hypotheses; each family has its own.
 class DecoderState {
  public:
   virtual ~DecoderState() = default;
-  // Keeps the given rows in the given order; a row may occur several times (a beam that splits) or not at all.
+  // Keeps the given rows, in the given order; a row may occur several times (a beam that splits) or not at all.
   virtual void select(std::span<const std::int64_t> rows) = 0;
 };
 
@@ -37,7 +37,7 @@ class StepModel {
   virtual torch::Device device() const = 0;
 };
 
-// A state (or memory) as the type of the family that made it. Debug builds check that it is.
+// A state (or memory) as the type of the family that made it; debug builds check the type.
 template <class Own, class Base>
 auto& own(Base& value) {
   using Result = std::conditional_t<std::is_const_v<Base>, const Own, Own>;

@@ -27,7 +27,7 @@ std::string mismatch(const TensorView& found, at::IntArrayRef expected) {
                   expected, ")");
 }
 
-// The tensors of a file in the order of `tensors`, undefined where none fits, and what does not fit.
+// The tensors of a file in the order of `tensors`, undefined where none fits, and a report of the differences.
 std::pair<std::vector<at::Tensor>, WeightReport> take_all(const SafetensorsFile& file,
                                                           const std::filesystem::path& path,
                                                           const NamedTensors& tensors) {
@@ -64,7 +64,7 @@ bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 |
 
 void refuse_larger_model(double numbers, std::uintmax_t bytes, const std::filesystem::path& tensors,
                          const std::filesystem::path& config) {
-  constexpr double kLeastBytes = 0.5;  // bytes per number; most of them may be missing
+  constexpr double kLeastBytes = 0.5;  // per number: most tensors may be missing
   if (numbers * kLeastBytes <= static_cast<double>(bytes)) return;
   throw UserError(fmt::format("{}: {} bytes, but {} describes {:.0f} M weights", tensors.string(), bytes,
                               config.string(), numbers / 1e6),

@@ -20,7 +20,7 @@ using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
 // Every parameter under its full name, such as "encoder.layers.0.norm1.weight".
 NamedTensors parameters_of(const torch::nn::Module& module);
-// Every buffer of a Layer: state that training moves, such as running statistics. Buffers of other modules are
+// Every buffer of a Layer: state that training changes, such as running statistics. Buffers of other modules are
 // constants, which are not saved.
 NamedTensors buffers_of(const torch::nn::Module& module);
 // Both, the parameters first: the tensors of a file of weights.
@@ -32,7 +32,7 @@ std::int64_t count_parameters(const torch::nn::Module& module);
 void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors, const TensorMetadata& metadata = {});
 
 // Copies a file's tensors into the fp32 `tensors`, all or none. Throws UserError listing missing, unused and mismatched
-// tensors.
+// tensors, and for NaN and infinity.
 void load_tensors(const std::filesystem::path& path, const NamedTensors& tensors);
 
 // True for the types that as_fp32 reads: fp32, fp16 and bf16.
@@ -40,8 +40,8 @@ bool is_float(DType dtype);
 // A tensor of a file in fp32; one of type fp32 shares the memory of the file.
 at::Tensor as_fp32(const TensorView& view);
 
-// Throws UserError if the `numbers` that `config` describes are more than the `bytes` of the file or directory
-// `tensors` can hold: to be asked before they are allocated.
+// Throws UserError if the file or directory `tensors`, of `bytes`, is too small for the `numbers` that `config`
+// describes: call it before allocating them.
 void refuse_larger_model(double numbers, std::uintmax_t bytes, const std::filesystem::path& tensors,
                          const std::filesystem::path& config);
 
@@ -56,7 +56,7 @@ struct WeightReport {
   std::size_t loaded = 0;
 };
 
-// Takes tensors out of the files of other programs, and reports what they lack, what does not fit, and what is left.
+// Takes tensors from the files of other programs, and reports those that are missing, mismatched and left over.
 class WeightTaker {
  public:
   // `path` names the files in messages.
@@ -82,7 +82,8 @@ class WeightTaker {
   WeightReport report_;
 };
 
-// Copies the tensors that the file has with the same shape, and refreshes the module's ops::Weights.
+// Copies those tensors whose name and shape the file has, and refreshes the module's ops::Weights. Throws UserError for
+// NaN and infinity.
 WeightReport load_common_weights(const std::filesystem::path& path, const torch::nn::Module& module,
                                  const NamedTensors& tensors);
 
