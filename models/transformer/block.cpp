@@ -31,10 +31,10 @@ MultiHeadConfig attention_of(const BlockConfig& config, AttentionPlace place, st
           .deviation = config.deviation};
 }
 
-// Sentences, each behind the tokens before it.
+// Sentences, each after the earlier tokens before it.
 struct ContinuedSentences {
   Layout layout;
-  Tensor rows_M;     // of the earlier tokens followed by those of the sentences, in the order of the layout
+  Tensor rows_M;     // of each row of the layout: the row among all earlier tokens followed by all sentences
   Selection tokens;  // those of the sentences
 
   ContinuedSentences(const Layout& earlier, const Layout& sentences, torch::Device device) {
@@ -113,7 +113,7 @@ ops::AddNorm TransformerBlockImpl::add(const Tensor& y_MH, const Tensor& x_MH, c
   return {.sum = sum_MH, .norm = norm ? norm->forward(sum_MH, pass) : sum_MH};
 }
 
-// With pre-norm, the sum around a sub-layer and the norm before the next are one op: it also makes what that one reads.
+// With pre-norm, the sum after a sub-layer and the norm before the next sub-layer are one op.
 Tensor TransformerBlockImpl::forward(Tensor x_MH, const BlockInput& input, Pass& pass) const {
   const bool pre = config_.norm == NormPlace::pre;
   Tensor read_MH = pre ? sub_layers_.front().norm->forward(x_MH, pass) : x_MH;

@@ -1,15 +1,15 @@
-// A block of the Transformer (Vaswani et al. 2017, arXiv 1706.03762, section 3.1): a list of sub-layers, each around a
-// residual sum and a norm. Encoder, BERT and language model have self-attention and a feed-forward network, a decoder
-// has attention to the encoder's output between them. The norm stands after the sum (post, as in the paper), before the
-// sub-layer (pre, 2002.04745), or is left out (none). An ablation leaves out the residual sum: "x + " below.
+// A block of the Transformer (Vaswani et al. 2017, arXiv 1706.03762, section 3.1): a list of sub-layers, each with a
+// residual sum and a norm. Encoder, BERT and language model have self-attention and a feed-forward network; a decoder
+// has attention to the encoder's output between them. The norm comes after the sum (post, as in the paper), before the
+// sub-layer (pre, arXiv 2002.04745), or not at all (none). Without residual sums, "x + " below is left out.
 //
 //   post:  x = norm(x + dropout(sub-layer(x)))
-//   pre:   x = x + dropout(sub-layer(norm(x))), and a last norm after the last block
+//   pre:   x = x + dropout(sub-layer(norm(x))), and a norm after the last block
 //   none:  x = x + dropout(sub-layer(x))
 //
-// Parameters are named as those of torch.nn.TransformerEncoderLayer and TransformerDecoderLayer.
+// Modules are named as in torch.nn.TransformerEncoderLayer and TransformerDecoderLayer.
 //
-// Legend: docs/architecture.md; K are the selected tokens.
+// Legend: docs/architecture.md.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -38,8 +38,8 @@ template <>
 inline constexpr auto kEnumNames<NormPlace> =
     std::to_array<EnumName<NormPlace>>({{NormPlace::post, "post"}, {NormPlace::pre, "pre"}, {NormPlace::none, "none"}});
 
-// Which blocks a stack has: an encoder's, in which all tokens see each other; a decoder's, in which a token sees those
-// before it, and the encoder's output; or a language model's, without such an output.
+// The blocks of a stack: an encoder's, in which all tokens see each other; a decoder's, in which a token sees itself,
+// those before it and the encoder's output; or a language model's, without the latter.
 enum class StackKind { encoder, decoder, language };
 constexpr AttentionPlace place_of(StackKind kind) {
   return kind == StackKind::encoder ? AttentionPlace::encoder : AttentionPlace::decoder;
@@ -48,15 +48,15 @@ constexpr AttentionPlace place_of(StackKind kind) {
 struct BlockConfig {
   std::int64_t width = 512;
   std::int64_t heads = 8;
-  std::vector<HeadPlace> pruned = {};  // heads that there are not
+  std::vector<HeadPlace> pruned = {};  // heads of the model that are missing
   ScoreKind score = ScoreKind::scaled_dot;
   PositionKind positions = PositionKind::sinusoidal;
-  std::int64_t longest = 0;  // rows of tables of positions, where a part has one
+  std::int64_t longest = 0;  // rows of tables of positions, if there are any
   SelfAttentionKind self_attention = SelfAttentionKind::attention;
   std::int64_t self_window = 0;  // positions on each side that self-attention sees; 0: all
   ProjectionKind projections = ProjectionKind::all;
   bool attention_bias = true;
-  bool head_gates = false;           // learnt ones, of all heads
+  bool head_gates = false;           // learnt gates of all heads
   std::int64_t feed_forward = 2048;  // 0: no such sub-layer
   FeedForwardKind activation = FeedForwardKind::relu;
   NormPlace norm = NormPlace::post;
@@ -64,33 +64,33 @@ struct BlockConfig {
   bool residual = true;
   double norm_eps = 1e-5;
   double deviation = 0;        // standard deviation of initial weights; 0: Xavier's rule
-  double score_deviation = 0;  // the same of maps in a score
+  double score_deviation = 0;  // the same for maps in a score
   double dropout = 0.1;        // on the output of each sub-layer
   double attention_dropout = 0;
   double activation_dropout = 0;
-  double layer_drop = 0;  // of a stack: probability of skipping a block in training
+  double layer_drop = 0;  // probability that a stack skips a block in training
 };
 
-// What a decoder's blocks attend to besides their input: the keys and values of each block, made of the same memory.
+// The memory of a decoder as keys and values, k | v, for each block.
 struct DecoderMemory {
   std::vector<torch::Tensor> kv_MC;
   Layout layout;
 };
 
-// The input of each layer at the tokens that stand before those of each sentence, which attend to these as well: the
-// memory of Transformer-XL (Dai et al. 2019, arXiv 1901.02860, section 3.2). No gradient reaches it.
+// The input of each layer at the tokens before each sentence, to which its tokens attend as well: the memory of
+// Transformer-XL (Dai et al. 2019, arXiv 1901.02860, section 3.2). It gets no gradient.
 struct EarlierTokens {
   std::vector<torch::Tensor> hidden_MH;  // [layer], laid out by `layout`
   Layout layout;
 };
 
-// What the blocks of a stack read besides x. Whole sentences laid out by `layout`, or, with a cache, the newest token
-// of each hypothesis.
+// The input of a stack besides x, which contains whole sentences laid out by `layout`, or, with a cache, the newest
+// token of each hypothesis.
 struct StackInput {
   const Layout& layout;
   const Selection* selected = nullptr;           // tokens whose last hidden state is needed; null: all
   const DecoderMemory* memory = nullptr;         // decoders
-  EarlierTokens* earlier = nullptr;              // language models; afterwards the tokens of x follow in it
+  EarlierTokens* earlier = nullptr;              // language models; `forward` appends the tokens of x to it
   const TwoStreams* streams = nullptr;           // encoders: x has two streams, and `layout` is that of both
   KeyValueCache* cache = nullptr;                // decoding
   std::span<const std::int64_t> sentences = {};  // decoding: the sentence of the memory that each row attends to
@@ -106,11 +106,11 @@ struct BlockInput {
 
 class TransformerBlockImpl : public torch::nn::Module {
  public:
-  // `layer`: which heads are pruned.
+  // `layer`: selects the pruned heads.
   TransformerBlockImpl(const BlockConfig& config, StackKind kind, std::int64_t layer);
 
-  // [M, H], or [K, H] for the selected tokens: these attend to all tokens, but only they go through the residual sums,
-  // the norms and the feed-forward.
+  // [M, H], or [K, H] for the selected tokens: they attend to all tokens, but only they go through residual sums, norms
+  // and feed-forward.
   torch::Tensor forward(torch::Tensor x_MH, const BlockInput& input, Pass& pass) const;
 
   // This block's keys and values of a memory, k | v, [M, 2H].
@@ -139,11 +139,11 @@ class TransformerBlockImpl : public torch::nn::Module {
 };
 TORCH_MODULE(TransformerBlock);
 
-// The blocks of an encoder or decoder, and with pre-norm a last norm of the residual stream: one block a layer, or the
-// same block in every layer (ALBERT, Lan et al. 2019, arXiv 1909.11942, section 3.1). In training, each layer is
+// The blocks of an encoder or decoder, and with pre-norm a last norm of the residual stream: one block per layer, or
+// the same block in every layer (ALBERT, Lan et al. 2019, arXiv 1909.11942, section 3.1). In training, each layer is
 // skipped with probability `layer_drop` (LayerDrop, Fan et al. 2019, 1909.11556): its input is its output, nothing is
-// rescaled, and its parameters get no gradient. A pass draws the layers for all sentences of its batch, so the batches
-// of an update, and thus processes, skip different ones.
+// rescaled, and its parameters get no gradient. A pass draws once for all sentences of its batch, so the batches of an
+// update, and thus processes, skip different layers.
 class StackImpl : public torch::nn::Module {
  public:
   StackImpl(std::int64_t layers, const BlockConfig& config, StackKind kind, bool shares_block = false);
@@ -151,7 +151,7 @@ class StackImpl : public torch::nn::Module {
   // [M, H], or [K, H] for the tokens that are selected from the last layer.
   torch::Tensor forward(torch::Tensor x_MH, const StackInput& input, Pass& pass) const;
 
-  // What the decoder's blocks attend to, of an encoder's output.
+  // The keys and values of an encoder's output, for a decoder.
   DecoderMemory memory(const torch::Tensor& encoded_MH, const Layout& layout) const;
 
  private:

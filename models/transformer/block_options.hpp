@@ -1,4 +1,4 @@
-// Options of the blocks of a Transformer, of attend train and of BERT alike.
+// Options of a Transformer's blocks, shared by translation models, BERT and language models.
 #pragma once
 
 #include <cstdint>
@@ -79,7 +79,7 @@ struct BlockOptions {
   }
 };
 
-// Throws UserError naming the option by which blocks have heads that cannot be pruned. `what`: what prunes them.
+// Throws UserError naming the option that makes pruning of heads impossible; `what` begins the message.
 void check_prunable(const BlockOptions& options, const std::string& what);
 
 // The blocks that these options describe. Throws UserError if they contradict each other.

@@ -3,9 +3,9 @@
 //   plain:  W2 dropout(activation(W1 x + b1)) + b2
 //   gated:  W2 dropout(activation(W x + b) ⊙ (V x + c)) + b2
 //
-// Gates are those of Shazeer 2020 (arXiv 2002.05202, eq. 6), who leaves out the biases.
-// A gated network has three matrices for two, so its inner layer has 2/3 of the size, for about equal parameters; W and
-// V are the halves of linear1, in this order.
+// Gates are those of Shazeer 2020 (arXiv 2002.05202, eq. 6), who leaves out the biases. A gated network has three
+// matrices instead of two, so its inner layer has 2/3 of the size, for about equal parameters; W and V are the halves
+// of linear1, in this order.
 #pragma once
 
 #include <torch/types.h>
@@ -28,7 +28,7 @@ inline constexpr auto kEnumNames<FeedForwardKind> = std::to_array<EnumName<FeedF
     {FeedForwardKind::geglu, "geglu"},
     {FeedForwardKind::swiglu, "swiglu"},
 });
-// Its function, without the gate.
+// The activation without the gate.
 constexpr ops::Activation function_of(FeedForwardKind kind) {
   switch (kind) {
     case FeedForwardKind::relu: return ops::Activation::relu;
@@ -46,14 +46,14 @@ constexpr bool is_gated(FeedForwardKind kind) {
 
 struct FeedForwardConfig {
   std::int64_t width = 0;  // H
-  std::int64_t inner = 0;  // F, 2/3 of which a gated network has
+  std::int64_t inner = 0;  // F of a plain network; a gated one has 2/3 of it
   FeedForwardKind activation = FeedForwardKind::relu;
   double deviation = 0;  // standard deviation of initial weights; 0: Xavier's rule
   double dropout = 0;
 };
 
-// Its maps are modules of the block, linear1 and linear2, as PyTorch names them. With an inner size of 0 it is false,
-// and has none.
+// Its maps are modules of the block, linear1 and linear2, as in PyTorch. With an inner size of 0 it has none and
+// converts to false.
 class FeedForward {
  public:
   FeedForward(torch::nn::Module& block, const FeedForwardConfig& config)
@@ -74,7 +74,7 @@ class FeedForward {
   }
 
  private:
-  std::int64_t maps() const { return is_gated(config_.activation) ? 2 : 1; }  // of the input
+  std::int64_t maps() const { return is_gated(config_.activation) ? 2 : 1; }  // in linear1
   std::int64_t inner() const { return is_gated(config_.activation) ? (2 * config_.inner + 1) / 3 : config_.inner; }
   Linear map(torch::nn::Module& block, const char* name, std::int64_t in, std::int64_t out, std::int64_t fused) const {
     if (config_.inner == 0) return nullptr;

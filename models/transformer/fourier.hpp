@@ -3,8 +3,8 @@
 //
 //   y = Re(F_seq F_hidden x) = C_n x C_H - S_n x S_H,  C_n[t, s] = cos(2π t s / n), S_n[t, s] = sin(2π t s / n)
 //
-// for a sentence of n tokens with its own length, so that a sentence does not depend on its batch. As products with
-// matrices rather than by a fast transform: sentences are short, and their lengths arbitrary.
+// where n is the length of each sentence, so that a sentence does not depend on its batch. Computed by matrix products,
+// not by a fast transform: sentences are short and of any length.
 //
 //   n = 2, H = 1:  x = (3 5) gives (3 + 5, 3 - 5)
 //
@@ -30,7 +30,7 @@ class Fourier {
     sin_HH_ = angles_HH.sin();
   }
 
-  // x_MH [M, H] in its type; of the selected tokens alone: [K, H].
+  // y in the type of x, [M, H], or only for the selected tokens, [K, H].
   torch::Tensor within(const torch::Tensor& x_MH, const Layout& layout, const Selection* selected) const {
     const LayoutTensors& on = layout.on(x_MH.device());
     const Layout& queries = selected != nullptr ? selected->layout : layout;
@@ -47,7 +47,7 @@ class Fourier {
   }
 
  private:
-  // 2π t s / n, by the remainder of t s, in which no digit of a large angle is lost.
+  // 2π t s / n, computed from the remainder of t s, so that large angles lose no precision.
   static torch::Tensor angles(const torch::Tensor& t, const torch::Tensor& s, const torch::Tensor& n) {
     return (t * s).remainder(n).to(torch::kFloat) * (2 * std::numbers::pi) / n;
   }

@@ -1,5 +1,5 @@
-// The config.json of Hugging Face models: names that several models share, fields, read with errors that name the file
-// and the field, and options that have none.
+// The config.json of Hugging Face models: shared names, fields read with errors that name the file and the field, and
+// options of attend that have no field.
 #pragma once
 
 #include <array>
@@ -44,24 +44,24 @@ inline constexpr auto kHfFieldsWithoutEffect = std::to_array<std::string_view>(
      "pruned_heads", "use_bfloat16", "tf_legacy_loss", "chunk_size_feed_forward", "_commit_hash",
      "_attn_implementation_autoset"});
 
-// Options with which a stack of layers (BertOptions) can be exported: config.json has them, or they only matter in
+// Options of a stack of layers (BertOptions) that can be exported: config.json has them, or they only matter in
 // training.
 inline constexpr auto kHfExportedOfStack = std::to_array<std::string_view>(
     {"shape", "layers", "width", "heads", "feed-forward", "norm", "activation", "embedding-width", "max-positions",
      "dropout", "attention-dropout", "activation-dropout", "layer-drop", "initial-deviation", "initial-positions",
      "initialiser"});
 
-// A flag of config.json: the only value that is read, and what a missing one means in Hugging Face.
+// A flag of config.json: the only accepted value, and the meaning of a missing flag in Hugging Face.
 struct HfFlag {
   std::string_view key;
   bool expected;
   bool missing;
 };
 
-// A field that is null is as one that is missing. All members throw UserError naming the file and the field.
+// A null field counts as missing. Members throw UserError naming the file and the field.
 class HfConfigFile {
  public:
-  // `readable` says which models can be read: the remedy of a value that is refused. Throws as read_json does.
+  // `readable`: the remedy in messages, which says which models can be read. Throws as read_json does.
   HfConfigFile(const std::filesystem::path& path, std::string readable);
 
   const nlohmann::json& json() const { return json_; }
@@ -83,13 +83,13 @@ class HfConfigFile {
 
   [[noreturn]] void refuse(std::string_view key, std::string_view found, std::string_view expected) const;
   void check_flags(std::span<const HfFlag> flags) const;
-  // Checks the type and the flags, and refuses a field of `model` that is no flag, not one of `others` and not one of
-  // kHfFieldsWithoutEffect.
+  // Checks the type and the flags, and refuses a field that is neither a flag nor one of `others` nor one of
+  // kHfFieldsWithoutEffect. `model` is named in messages.
   void check_form(std::string_view type, std::string_view model, std::span<const HfFlag> flags,
                   std::span<const std::string_view> others) const;
-  // Refuses a number that is there and not `expected`.
+  // Refuses a number that is neither missing nor `expected`.
   void check_number(std::string_view key, double expected) const;
-  // Refuses the integer of one field that does not divide that of another.
+  // Refuses a field whose integer does not divide that of another field.
   void check_divisor(std::string_view key, std::string_view of) const;
 
  private:
@@ -98,13 +98,13 @@ class HfConfigFile {
   nlohmann::json json_;
 };
 
-// The first of these names of an activation; empty if it has none.
+// The first name of an activation; empty if it has none.
 std::string_view hf_name_of(FeedForwardKind activation, std::span<const HfActivation> names = kHfActivations);
 
-// Throws UserError naming an option: `they`, such as "GPT-2 has", have no form with this value.
+// Throws UserError: Hugging Face's `they`, such as "GPT-2 has", no form with this value of the option.
 [[noreturn]] void refuse_hf_form(std::string_view they, std::string_view option, std::string_view text);
 
-// Refuses the first option that has not its default and is not one of `exported`.
+// Refuses the first option that differs from its default and is not one of `exported`.
 void check_hf_options(std::string_view they, const OptionTexts& options, const OptionTexts& defaults,
                       std::span<const std::string_view> exported);
 

@@ -1,6 +1,6 @@
 // Positions of tokens as vectors that are added to the embeddings: sinusoids (Vaswani et al. 2017, arXiv 1706.03762,
 // section 3.5), or the learnt rows of a table (the same, table 3, row E; Gehring et al. 2017, 1705.03122, section 3.1).
-// Encodings within self-attention are parts of attention (models/attention/parts.hpp).
+// Encodings within self-attention are in models/attention/parts.hpp.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -18,8 +18,8 @@ namespace attend {
 
 class AddedPositions {
  public:
-  // Those of `kind`, if it is added, as wide as `table`. A learnt table is the module `name` of the model; sinusoids
-  // are its buffer "positions", multiplied by `scale`.
+  // None if vectors of `kind` are not added. A learnt `table` is the module `name` of the model; sinusoids, of the same
+  // width, are its buffer "positions", multiplied by `scale`.
   AddedPositions(torch::nn::Module& model, PositionKind kind, const std::string& name, const EmbeddingConfig& table,
                  double scale = 1) {
     const PositionRecipe recipe = recipe_of(kind);
@@ -27,8 +27,8 @@ class AddedPositions {
     if (recipe.adds_table) table_ = model.register_module(name, Embedding(table));
   }
 
-  // The vectors of `length` positions from `first`, [length, H], fp32; undefined if none are added. Positions after the
-  // last row of a table have the last row.
+  // The vectors of `length` positions from `first`, [length, H], fp32; undefined if none are added. Positions beyond a
+  // table have its last row.
   torch::Tensor rows(std::int64_t first, std::int64_t length) const {
     if (sinusoids_) return sinusoids_->rows(first, length);
     if (!table_) return {};
