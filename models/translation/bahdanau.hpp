@@ -1,7 +1,7 @@
 // The recurrent encoder-decoder with attention of Bahdanau et al. 2014 (arXiv 1409.0473): attend with the previous
 // state, then step with the context vector; the read-out is a maxout layer (A.2.2).
 //
-//   start     s_0 = tanh(W_s h←_1)                  of the final state of the encoder's backward reading
+//   start     s_0 = tanh(W_s h←_1)                  h←_1: the final state of the encoder's backward reading
 //   attention c_i = Σ_j a_ij h_j,  a_i = softmax_j(score(s_{i-1}, h_j))
 //   decoder   s_i = stack of recurrent layers over [e_{i-1}; c_i]
 //   read-out  t~_i = U_o s_{i-1} + V_o e_{i-1} + C_o c_i + b,  t_i = (max(t~_i,2j-1, t~_i,2j))_j,
@@ -28,7 +28,7 @@ class BahdanauImpl : public RecurrentSeq2SeqImpl {
   static constexpr std::size_t kContext = 0, kReadout = 1, kLayer = 2;
 
   torch::Tensor bridged(const std::vector<CellState>& last, std::size_t layer, std::size_t part) const override;
-  // Computes t_i for R rows.
+  // t_i, [R, H].
   torch::Tensor read_out(const torch::Tensor& query_RH, const torch::Tensor& embedded_RE,
                          const torch::Tensor& context_RW) const;
   torch::Tensor advance(const torch::Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,

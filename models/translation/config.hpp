@@ -1,4 +1,4 @@
-// The kind of a translation model and its sizes: the input of the factory.
+// The options of a translation model: its kind, its sizes and its parts.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct ModelConfig {
   std::optional<CellKind> cell;                       // recurrent; auto: gru for bahdanau, else lstm
   Direction encoder = Direction::both;                // recurrent
   std::optional<ScoreKind> score;              // not fixed; auto: scaled-dot, or general (luong), additive (bahdanau)
-  std::optional<std::int64_t> longest_source;  // of the location score; auto: max-length
+  std::optional<std::int64_t> longest_source;  // of the location score; auto: max-length + 1
   ScopeKind scope = ScopeKind::global;
   std::optional<std::int64_t> window;  // half the width of a local scope
   ChoiceKind attention = ChoiceKind::soft;
@@ -155,12 +155,12 @@ struct ModelConfig {
   }
 };
 
-// True if a Transformer has a table of positions, with max-positions rows.
+// True for a Transformer with a table of positions, which has max-positions rows.
 inline bool has_tables(const ModelConfig& config) {
   return config.model == ModelKind::transformer && have_tables(config.block.positions, config.block.self_attention);
 }
 
-// The cell of a recurrent family if the option is auto.
+// The cell and the score, with auto resolved.
 inline CellKind cell_of(const ModelConfig& config) {
   return config.cell.value_or(config.model == ModelKind::bahdanau ? CellKind::gru : CellKind::lstm);
 }

@@ -1,4 +1,4 @@
-// Builds a translation model from its options: the only place that switches on ModelKind.
+// Builds a translation model from its options, which it checks.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace attend {
 
-// Throws UserError if options that apply contradict each other, whatever the text. The width must not be auto.
+// Throws UserError if options that apply contradict each other, which does not depend on the data, or if the width is
+// auto.
 void check_model(const ModelConfig& config, const OptionPlace& place);
 
 struct VocabularySizes {
@@ -23,16 +24,16 @@ struct VocabularySizes {
 };
 VocabularySizes sizes_of(const TokenizerPair& tokenizers);
 
-// Throws UserError if `num_factors` source factors cannot be combined as the options say, whatever the text; in a width
-// that is auto, if there is one.
+// Throws UserError if `num_factors` source factors cannot be combined as the options demand. With an automatic width,
+// whether they fit in it is not checked.
 void check_factors(const ModelConfig& config, std::size_t num_factors, const OptionPlace& place);
 
 // Throws UserError if embeddings are tied, but the vocabularies have different sizes.
 void check_vocabularies(const ModelConfig& config, const VocabularySizes& vocabulary);
 
-// Builds the model that `config` describes, initialised from `seed`; without a seed its parameters are left
-// uninitialised, for weights to be loaded. Throws UserError if options contradict each other, belong to another family,
-// or tie vocabularies of different sizes.
+// Builds the model that `config` describes, initialised from `seed`; without a seed, parameters are uninitialised, for
+// weights to be loaded. Throws UserError if sizes are auto, or if options contradict each other, belong to another
+// family, or tie vocabularies of different sizes.
 Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabulary, std::optional<std::uint64_t> seed);
 
 }  // namespace attend

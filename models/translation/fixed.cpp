@@ -43,7 +43,7 @@ Tensor FixedImpl::advance(const Tensor& embedded_RE, RecurrentState& state, cons
   return combine_->forward(dropout(kCombine, x), ops::Activation::tanh);
 }
 
-// No input of a step depends on the output of the previous one, so the layers run over whole sentences.
+// No step reads the output of the previous one, so the layers run over whole sentences.
 Tensor FixedImpl::fused(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                         std::span<const DropoutPlace> places) const {
   std::vector<std::int64_t> sentences;

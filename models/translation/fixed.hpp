@@ -1,8 +1,8 @@
 // The recurrent encoder-decoder without attention: the decoder sees the source only as one vector c, the final hidden
 // state or LSTM cell state of the encoder's top layer.
 //
-//   once      (Sutskever et al. 2014, arXiv 1409.3215) c makes the decoder's first states, through an affine map each
-//   every     (Cho et al. 2014, arXiv 1406.1078) and enters every step and its read-out
+//   once      (Sutskever et al. 2014, arXiv 1409.3215) c gives the decoder's start states, by an affine map for each
+//   every     (Cho et al. 2014, arXiv 1406.1078) c also enters every step and its read-out
 //
 //   decoder   h_t = stack of recurrent layers over e_t, or [e_t; c]
 //   output    h~_t = tanh(W_c h_t), or tanh(W_c [c; h_t]),  p = softmax(W_s h~_t)

@@ -26,7 +26,7 @@ template <>
 inline constexpr auto kEnumNames<ContextUse> = std::to_array<EnumName<ContextUse>>({{ContextUse::once, "once"},
                                                                                     {ContextUse::every, "every"}});
 
-// How the labels of source words join the embedding of a piece.
+// How the embeddings of source factors join that of a piece.
 enum class FactorCombination { sum, concat };
 template <>
 inline constexpr auto kEnumNames<FactorCombination> = std::to_array<EnumName<FactorCombination>>(

@@ -1,6 +1,6 @@
 // The recurrent encoder-decoder with attention of Luong et al. 2015 (arXiv 1508.04025): step, then attend, and feed the
-// attentional vector back. The encoder is bidirectional (Bahdanau et al. 2014) or reads forwards (the paper's reads the
-// source in reverse).
+// attentional vector back. The encoder is bidirectional (Bahdanau et al. 2014) by default; the paper's reads the source
+// in reverse.
 //
 //   decoder   h_t = stack of recurrent layers over [e_t; h~_{t-1}], h~_0 = 0     (3.3, input feeding)
 //   attention a_t(s) = softmax_s(score(h_t, h_s)),  c_t = Σ_s a_t(s) h_s          (eq. 7)

@@ -34,7 +34,7 @@ constexpr auto kFlags = std::to_array<HfFlag>({{"scale_embedding", true, false},
                                                {"normalize_embedding", false, false},
                                                {"add_final_layer_norm", false, false}});
 
-// Other fields that are read, and those of this model alone that do not change what it computes.
+// Other fields that are read, and fields of MarianMT that do not change what it computes.
 constexpr auto kOtherFields = std::to_array<std::string_view>(
     {"model_type", "vocab_size", "decoder_vocab_size", "d_model", "encoder_layers", "decoder_layers",
      "encoder_attention_heads", "decoder_attention_heads", "encoder_ffn_dim", "decoder_ffn_dim", "activation_function",
@@ -47,23 +47,22 @@ constexpr auto kOtherFields = std::to_array<std::string_view>(
      // fields that Hugging Face ignores
      "max_position_embeddings", "extra_pos_embeddings", "add_bias_logits"});
 
-// Options with which a model can be exported: config.json has them, or they only matter in training. All others must
-// have their defaults, and the score must be scaled-dot; positions and self-attention decide whether max-positions
-// matters.
+// Options that can be exported: config.json has them, or they only matter in training. All others must have their
+// defaults, and the score must be scaled-dot; max-positions does not matter without a table of positions.
 constexpr auto kExported = std::to_array<std::string_view>(
     {"encoder-layers", "decoder-layers", "width", "score", "heads", "feed-forward", "activation", "tie-embeddings",
      "output-bias", "max-positions", "dropout", "attention-dropout", "activation-dropout", "layer-drop", "word-dropout",
      "initial-deviation", "initialiser"});
 
-// Where the width of hidden states is an axis of a weight: it reads them (columns) or writes them (rows).
+// Whether a weight reads hidden states (columns) or writes them (rows).
 enum class Hidden { read, written };
 
-// The beginning of a parameter's name within a layer, and those of the tensors whose rows follow each other in it.
+// The prefix of a parameter's name within a layer, and those of the tensors that are concatenated in it.
 struct LayerNames {
   std::string_view ours;
   std::array<std::string_view, 3> theirs;
   Hidden hidden;
-  std::string_view stack = {};  // the beginning of the layer's name; empty: both
+  std::string_view stack = {};  // the prefix of the layer's name; empty: both
 };
 constexpr auto kLayerNames = std::to_array<LayerNames>(
     {{"self_attn.in_proj.", {"self_attn.q_proj.", "self_attn.k_proj.", "self_attn.v_proj."}, Hidden::read},
@@ -78,7 +77,7 @@ constexpr auto kLayerNames = std::to_array<LayerNames>(
      {"norm2.", {"encoder_attn_layer_norm."}, Hidden::written, "decoder."},
      {"norm3.", {"final_layer_norm."}, Hidden::written}});
 
-// MarianMT's tensors of a parameter, whose rows follow each other, and the axis of hidden states; -1: it has none.
+// MarianMT's tensors, concatenated by rows in a parameter, and the axis of hidden states; -1: none.
 struct Parts {
   std::vector<std::string> names;
   int hidden = -1;
@@ -106,7 +105,7 @@ Parts parts_of(const std::string& parameter, bool tied) {
   return {};
 }
 
-// The tensor of that name; of a table that is tied to others, the first that is in the file.
+// The tensor of that name; for a tied table, the first of its names that is in the file.
 const TensorView* find_tensor(const TensorDirectory& tensors, const std::string& name) {
   std::vector<std::string> names = {name};
   if (name == "model.shared.weight") {
@@ -120,7 +119,7 @@ const TensorView* find_tensor(const TensorDirectory& tensors, const std::string&
   return nullptr;
 }
 
-// True for tensors that follow from others, or are read if the model has a place for them.
+// True for tensors that may stay unused: copies, sinusoids, and a bias of zeros.
 bool is_implied(std::string_view name) {
   return name == "lm_head.weight" || name.ends_with("embed_tokens.weight") ||
          name.ends_with("embed_positions.weight") || name == kTheirBias;

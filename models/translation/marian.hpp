@@ -8,8 +8,8 @@
 //   output_bias                                     =  final_logits_bias
 //
 // MarianMT's sinusoids have all sines in the first half of the columns and all cosines in the second. Here they
-// alternate, so column 2i of the hidden states is its column i, and column 2i + 1 its column i + (H + 1) / 2: the rows
-// or columns of each weight that reads or writes hidden states are permuted, which changes results by rounding alone.
+// alternate: column 2i of the hidden states is MarianMT's column i, and 2i + 1 is i + (H + 1) / 2. So the rows or
+// columns of each weight that reads or writes hidden states are permuted, which changes results only by rounding.
 //
 // Reads fp32, fp16 and bf16. Not exchanged: a separate output table, unscaled embeddings, learnt positions.
 #pragma once
@@ -28,13 +28,13 @@ namespace attend {
 
 // The content of config.json.
 struct MarianConfig {
-  ModelConfig model;  // output-bias does not follow from the file
+  ModelConfig model;  // without output-bias, which the file does not determine
   VocabularySizes vocabulary;
   MarianIds ids;
 };
 
-// Throws UserError naming the file and the field for a form that is not MarianMT's, a field that is not known, and
-// inconsistent sizes.
+// Throws UserError naming the file and the field for a form that is not MarianMT's, an unknown field, and inconsistent
+// sizes.
 MarianConfig read_marian_config(const std::filesystem::path& file);
 
 // Throws UserError if the config.json at `file` describes more weights than the tensors can hold.
@@ -43,20 +43,20 @@ void refuse_larger_model(const MarianConfig& config, const TensorDirectory& tens
 // True if the file's bias of the logits is not zero everywhere.
 bool has_marian_bias(const TensorDirectory& tensors);
 
-// Loads the weights of a model and refreshes its ops::Weights. Rows of tables after the vocabularies of the config get
-// the values of `unk`, the row of the unknown piece of each side, and a bias with which they are never produced. Throws
-// UserError for values or positions that are not MarianMT's.
+// Loads the weights of a model and refreshes its ops::Weights. Rows of tables beyond the vocabularies of the config are
+// copies of row `unk`, that of the unknown piece of each side, with a bias so low that they are never produced. Throws
+// UserError for NaN, infinity and positions that are not MarianMT's.
 WeightReport load_marian_weights(const TensorDirectory& tensors, const Seq2SeqImpl& model, const MarianConfig& config,
                                  const VocabularySizes& unk);
 
 // Throws UserError naming the option that MarianMT lacks.
 void check_marian_form(const ModelConfig& config);
 
-// config.json and generation_config.json of a model that has the form.
+// The text of config.json and generation_config.json, for a model of this form.
 std::string to_marian_config(const MarianConfig& config);
 std::string to_marian_generation_config(const MarianConfig& config);
 
-// MarianMT's tensors of a model's parameters.
+// The parameters of a model as MarianMT's tensors.
 NamedTensors to_marian(const NamedTensors& parameters, const MarianConfig& config);
 
 }  // namespace attend

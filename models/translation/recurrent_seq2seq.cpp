@@ -49,7 +49,7 @@ Tensor StepDropout::operator()(std::size_t place, const Tensor& x) const {
 
 namespace {
 
-// The samples of hard attention of whole sentences from those of their steps; `packed` as in ops::Steps.
+// Joins the samples of hard attention of all steps, in the order of target tokens; `packed` as in ops::Steps.
 SampledChoices of_sentences(const std::vector<SampledChoices>& steps, const Tensor& packed) {
   const auto whole = [&](Tensor SampledChoices::*part) {
     std::vector<Tensor> rows;
@@ -59,7 +59,7 @@ SampledChoices of_sentences(const std::vector<SampledChoices>& steps, const Tens
   return {whole(&SampledChoices::log_probability_R), whole(&SampledChoices::entropy_R)};
 }
 
-// The arithmetic of whole sentences from that of their steps; `packed` as in ops::Steps.
+// The same for the arithmetic of attention.
 AttentionArithmetic of_sentences(const std::vector<AttentionArithmetic>& steps, const Tensor& packed,
                                  const Layout& target, const Keys& memory) {
   AttentionArithmetic whole = steps.front();

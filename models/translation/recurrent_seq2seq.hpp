@@ -1,15 +1,15 @@
 // The common part of recurrent encoder-decoders: embeddings, an encoder that runs once, a bridge from its final states
 // to the decoder's start states, and a decoder that is written once, as one step (`advance`). Decoding calls it token
 // by token; training unrolls it over rows sorted by length, so that finished sentences drop out and there is no padding
-// on the target side. A family defines the order of attention, if it has any, and recurrence in a step (luong.hpp).
+// on the target side. A family defines the order of attention, if any, and recurrence in a step (such as luong.hpp).
 //
 //   encoder   h_s = stack of recurrent layers over the source
 //   bridge    decoder layer l starts from the final state of encoder layer l, or of the top one if the decoder is
 //             deeper, each part of the state through its own affine map: hidden tanh(W h + b), an LSTM's cell W c + b.
-//             The papers copy the state, which takes an encoder of one direction and the decoder's width.
+//             The papers copy the state, which requires an encoder of one direction and the decoder's width.
 //
-// Embedding tables start with small values, as an output layer needs; therefore embeddings are multiplied by sqrt(E),
-// as in arXiv 1706.03762, 3.4. Otherwise gates and energies start near zero, and learning takes several times as long.
+// Embedding tables start with small values, as an output layer needs. Embeddings are multiplied by sqrt(E), as in arXiv
+// 1706.03762, 3.4; otherwise gates and energies would start near zero, and learning would be slow.
 //
 // Legend: docs/architecture.md; E = H is the model's width.
 #pragma once
@@ -53,7 +53,7 @@ struct RecurrentConfig {
 // The encoder's output.
 struct RecurrentMemory : Memory {
   Keys keys;                     // if the model has attention
-  torch::Tensor context_BW;      // if the model feeds the same context at every step
+  torch::Tensor context_BW;      // if the model feeds one context to every step
   std::vector<CellState> start;  // start state of each decoder layer, one row per sentence
 
   // The inputs of a fused decoder with attention.
@@ -69,7 +69,7 @@ struct RecurrentMemory : Memory {
 struct RecurrentState : DecoderState {
   std::vector<CellState> layers;
   torch::Tensor output_RH;   // output of the previous step
-  torch::Tensor context_RW;  // if the model feeds the same context at every step
+  torch::Tensor context_RW;  // if the model feeds one context to every step
   AttentionState attention;
 
   void select(std::span<const std::int64_t> rows) override;
@@ -82,8 +82,8 @@ struct DropoutPlace {
   std::int64_t width = 0;
 };
 
-// The dropout of one step. Masks are drawn for all target tokens of the batch at once, as in the fused form, so that
-// both drop the same elements.
+// The dropout of one step. Masks are drawn for all target tokens of the batch at once, so that the fused op drops the
+// same elements.
 class StepDropout {
  public:
   StepDropout() = default;  // no dropout
@@ -121,11 +121,11 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   // Adds the decoder's inputs to the memory: by default keys and values.
   virtual void prepare(const RecurrenceOutput& read, RecurrentMemory& memory) const;
 
-  // The bridge's input for a part of a decoder layer's start state: the same part of the encoder layer's final state.
+  // The bridge's input for a part of a decoder layer's start state: by default the same part of the encoder layer's
+  // final state.
   virtual torch::Tensor bridged(const std::vector<CellState>& last, std::size_t layer, std::size_t part) const;
 
-  // The decoder: reads one embedded token per row, advances the state, and returns the input of the output layer, [R,
-  // H].
+  // The decoder: reads one embedded token per row, advances the state, and returns the output layer's input, [R, H].
   virtual torch::Tensor advance(const torch::Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,
                                 Pass& pass) const = 0;
 
@@ -147,8 +147,8 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
 
  private:
   std::vector<DropoutPlace> dropout_places(Pass& pass) const;
-  // The embeddings of a step, some replaced by those of the model's own predictions from the previous step (output [Q,
-  // H], Q ≥ R).
+  // The embeddings of a step, some replaced by those of the model's own predictions from the output [Q, H] of the
+  // previous step, Q ≥ R.
   torch::Tensor with_own_words(const torch::Tensor& embedded_RE, const torch::Tensor& output_QH, Pass& pass) const;
   torch::Tensor unrolled(const torch::Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                          std::span<const DropoutPlace> places, Pass& pass) const;

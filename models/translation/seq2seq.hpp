@@ -1,5 +1,5 @@
 // The interface of translation models: an encoder that runs once, a decoder that runs step by step, and the same
-// function over a whole batch for training. RNN and Transformer implement it.
+// function over a whole batch for training.
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -34,8 +34,7 @@ class Seq2SeqImpl : public torch::nn::Module {
   // Encodes the source sentences (with their eos).
   virtual std::shared_ptr<const Memory> encode(const Sequences& src, Pass& pass) const = 0;
 
-  // The state before the first target token, with one row per entry of `sentences`, the index of the sentence it
-  // attends to.
+  // The state before the first target token: row r attends to sentence sentences[r].
   virtual std::unique_ptr<DecoderState> start(const Memory& memory, std::span<const std::int64_t> sentences) const = 0;
 
   // Feeds one token to every row (bos first), advances `state`, and returns the logits of the next token, [R, V], fp32.
@@ -46,17 +45,17 @@ class Seq2SeqImpl : public torch::nn::Module {
   // of `step`. The pass's observer receives the attention of every layer.
   virtual torch::Tensor forward(const Batch& batch, Pass& pass) const = 0;
 
-  // The table of the source's pieces, [V, E]: that of the target if they are tied.
+  // The embedding table of the source's pieces, [V, E]; the target's if they are tied.
   virtual const ops::Weight& source_table() const = 0;
-  // The table W_VH of the target's pieces, which also turns hidden states into logits, hidden Wᵀ.
+  // The embedding table W [V, H] of the target's pieces and a bias b [V], undefined if there is none: the logits of
+  // hidden states are hidden Wᵀ + b.
   virtual const ops::Weight& output_table() const = 0;
-  // The bias b_V that is added to them; undefined if there is none.
   virtual torch::Tensor output_bias() const { return {}; }
 
   // The longest source that the model reads, including the end-of-sentence token; nullopt: no limit.
   virtual std::optional<std::int64_t> longest_source() const { return {}; }
 
-  // The option because of which `forward` runs step by step although there are fused ops, such as "--attention hard";
+  // The option that makes `forward` run step by step although fused ops are available, such as "--attention hard";
   // empty if there is none.
   virtual std::string unfused_option() const { return {}; }
 
@@ -65,7 +64,7 @@ class Seq2SeqImpl : public torch::nn::Module {
 
 using Seq2Seq = std::shared_ptr<Seq2SeqImpl>;
 
-// A translation model with encoded source sentences, as search sees it.
+// A translation model with encoded source sentences, for search.
 class EncodedSource final : public StepModel {
  public:
   // `model` must outlive it.

@@ -1,11 +1,11 @@
-// The embedding of source pieces and of the labels beside them: concatenated (Sennrich and Haddow 2016, W16-2209,
-// section 2.1) or added, as Sockeye also offers. For a piece w with the labels f_1 … f_J, tables W and F_j:
+// The embedding of source pieces and their labels (source factors): concatenated (Sennrich and Haddow 2016, W16-2209,
+// section 2.1) or added, as Sockeye also offers. For a piece w with the labels f_1 … f_J and tables W and F_j:
 //
 //   concat   x = [W_w; F_1,f_1; …; F_J,f_J]     F_j has `width` columns, W the others
 //   sum      x = W_w + F_1,f_1 + … + F_J,f_J    all tables have the width of x
 //
-// Each row is scaled by the square root of its width, so that its components have variance 1 at first. Without factors,
-// x = W_w. Positions are added and dropout is applied afterwards, as to other embeddings.
+// Each row is scaled by the square root of its width, so that its components initially have variance 1. Without
+// factors, x = W_w. Positions and dropout follow, as for other embeddings.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -35,12 +35,12 @@ struct FactorTables {
 class SourceEmbedding {
  public:
   SourceEmbedding() = default;
-  // `pieces` is a module of the model, of piece_width columns. The tables of factor j, initialised as it is, become the
-  // modules src_factor_embedding_j.
+  // `pieces` is a module of the model, of piece_width columns. The table of factor j, with the given standard deviation
+  // (EmbeddingConfig), becomes the module src_factor_embedding_j.
   SourceEmbedding(torch::nn::Module& model, Embedding pieces, const FactorTables& factors, double deviation = 0);
 
-  // Returns [M, E]; `positions_TH` may be undefined. The labels of `src` are those of the factors. Word dropout, as in
-  // EmbeddingImpl::forward, drops the labels of a piece with it.
+  // Returns [M, E]; `positions_TH` may be undefined. `src` has a label for each factor. Word dropout, as in
+  // EmbeddingImpl::forward, drops a piece with its labels.
   torch::Tensor forward(const Sequences& src, const torch::Tensor& positions_TH, ops::Dropout dropout,
                         ops::Dropout words = {}) const;
 

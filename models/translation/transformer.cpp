@@ -31,7 +31,7 @@ Embedding table(std::int64_t vocabulary, std::int64_t width, const BlockConfig& 
   return Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = width, .deviation = block.deviation});
 }
 
-// Learnt positions begin with N(0, H^-0.5) as fairseq's, small beside the embeddings, which are scaled by sqrt(H).
+// Learnt positions start with standard deviation H^-0.5, as in fairseq: small beside the scaled embeddings.
 AddedPositions positions_of(torch::nn::Module& model, const char* name, const BlockConfig& block) {
   return {model, block.positions, name,
           EmbeddingConfig{.vocabulary = block.longest, .width = block.width, .deviation = block.deviation}};

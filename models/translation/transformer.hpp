@@ -1,12 +1,12 @@
-// The Transformer of Vaswani et al. 2017 (arXiv 1706.03762): embeddings scaled by sqrt(H) plus sinusoids or the learnt
-// positions of each side, a stack of blocks (models/transformer/block.hpp) on each side, dropout on the embeddings. Not
-// included: label smoothing (in ops::cross_entropy).
+// The Transformer of Vaswani et al. 2017 (arXiv 1706.03762): on each side, embeddings scaled by sqrt(H), plus sinusoids
+// or learnt positions, then dropout and a stack of blocks (models/transformer/block.hpp). Not included: label smoothing
+// (in ops::cross_entropy).
 //
 // Parameters are named as torch.nn.Transformer's, except for fused projections:
 //   PyTorch self_attn.in_proj_weight [3H, H]       = self_attn.in_proj.weight
 //   PyTorch multihead_attn.in_proj_weight [3H, H]  = multihead_attn.q_proj.weight [H, H] over kv_proj.weight [2H, H]
-//   (likewise biases), and tgt_embedding.weight is the source, target and output table when they are tied. Learnt
-//   positions are src_position_embedding and tgt_position_embedding, the bias of the logits is output_bias.
+//   (likewise biases). tgt_embedding.weight is the target and output table, and if tied the source table. Learnt
+//   positions are src_position_embedding and tgt_position_embedding; the bias of the logits is output_bias.
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -55,7 +55,7 @@ class TransformerImpl : public Seq2SeqImpl {
   torch::Tensor output_bias() const override { return output_bias_; }
 
  private:
-  // Target tokens that stand at position `first` of their sentences and after it.
+  // Embeds target tokens from position `first` of their sentences.
   torch::Tensor embed(const Sequences& tokens, std::int64_t first, Pass& pass) const;
 
   TransformerConfig config_;
@@ -65,7 +65,7 @@ class TransformerImpl : public Seq2SeqImpl {
   Stack encoder_;
   Stack decoder_;
   AddedPositions src_positions_;
-  AddedPositions tgt_positions_;  // sinusoids are those of the source
+  AddedPositions tgt_positions_;  // sinusoids are shared with the source
 };
 TORCH_MODULE(Transformer);
 
