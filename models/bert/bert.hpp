@@ -1,13 +1,13 @@
 // BERT (Devlin et al. 2018, arXiv 1810.04805): the sum of token, segment and position embeddings, normalised, then a
 // stack of encoder blocks; and the pretraining heads. Embeddings may be factorised and layers shared (ALBERT, Lan et
 // al. 2019, arXiv 1909.11942). Tokens may be predicted in a permuted order instead of masked (XLNet, Yang et al. 2019,
-// 1906.08237; models/attention/two_streams.hpp), which changes no parameter.
+// 1906.08237; models/attention/two_streams.hpp), with the same parameters.
 //
-// The embeddings and the head of masked tokens have layer norm, whatever the norms of the blocks.
+// The embeddings and the head for masked tokens always have layer norm, even if the blocks have another norm.
 //
 // Parameters of the embeddings and heads have Hugging Face's names, those of the blocks torch.nn.Transformer's.
 //
-// Legend: docs/architecture.md; K masked or selected tokens.
+// Legend: docs/architecture.md.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -33,11 +33,11 @@ struct BertConfig {
   std::int64_t vocabulary = 0;
   std::int64_t max_length = 512;
   std::int64_t layers = 12;
-  std::int64_t embedding_width = 768;  // factorised if different from the blocks' width
+  std::int64_t embedding_width = 768;  // factorised if narrower than the blocks
   bool share_layers = false;           // every layer is the same block
   bool sinusoids = false;              // initialisation of the table of learned positions
-  // Tokens are predicted by queries, which begin as the embedding of this piece at their positions: w of XLNet is its
-  // row. None: masked tokens are.
+  // If set, tokens are predicted by queries, which start as the embedding of this piece (w in XLNet) at their
+  // positions; else masked tokens are predicted.
   std::optional<std::int64_t> query = {};
   BlockConfig block = {.width = 768,
                        .heads = 12,
@@ -52,7 +52,7 @@ struct BertConfig {
                        .activation_dropout = 0};
 };
 
-// norm(token + segment + position), then dropout, and narrow embeddings are projected to the width of the blocks (arXiv
+// norm(token + segment + position), then dropout; narrow embeddings are projected to the width of the blocks (arXiv
 // 1909.11942, section 3.1): [M, H]. Positions may be encoded in self-attention instead.
 class BertEmbeddingsImpl : public torch::nn::Module {
  public:
@@ -77,13 +77,13 @@ class BertImpl : public torch::nn::Module {
  public:
   explicit BertImpl(const BertConfig& config);
 
-  // The hidden state of every token, [M, H], or only of the selected ones, [K, H], which is cheaper. The pass's
-  // observer receives the attention of all tokens in every layer in either case.
+  // The hidden states of all tokens, [M, H], or of the selected ones, [K, H], which is cheaper. In either case, the
+  // pass's observer receives the attention of all tokens in every layer.
   torch::Tensor forward(const SegmentedSequences& input, Pass& pass,
                         const std::optional<Selection>& selected = {}) const;
 
-  // The query stream of the tokens `queried`, [K, H]: what can be told of each from its position and the tokens of a
-  // lower rank alone. ranks_M: int64, of every token of the input. The config has a query.
+  // The hidden states of the query stream for the tokens `queried`, [K, H]: each depends only on its position and the
+  // tokens of lower rank. ranks_M: int64, of every token of the input. The config must have a query.
   torch::Tensor forward_queries(const SegmentedSequences& input, const torch::Tensor& ranks_M, const Selection& queried,
                                 Pass& pass) const;
 
@@ -132,12 +132,12 @@ class BertForPretrainingImpl : public torch::nn::Module {
 
   struct Losses {
     ops::CrossEntropy masked;    // summed over the masked tokens
-    ops::CrossEntropy sequence;  // over the pairs, if they have labels
+    ops::CrossEntropy sequence;  // summed over the pairs, if they have labels
   };
   Losses forward(const PretrainingBatch& batch, Pass& pass) const;
 
-  // The states from which the head predicts the selected tokens, which are [MASK] in the input: [K, H]. A query sees
-  // the other tokens, and no [MASK].
+  // The states from which the head predicts the `masked` tokens, which are [MASK] in the input: [K, H]. Queries see the
+  // other tokens, but no [MASK].
   torch::Tensor states_of_masked(const SegmentedSequences& input, const Selection& masked, Pass& pass) const;
 
   Bert bert;

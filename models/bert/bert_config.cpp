@@ -44,7 +44,7 @@ void refuse_without_effect(const BertOptions& options) {
   }
 }
 
-// Throws UserError for options with which a query would not be one.
+// Throws UserError for options with which queries cannot predict tokens.
 void refuse_without_queries(const BlockOptions& options) {
   if (options.positions == PositionKind::none) {
     throw UserError("positions is none, but with --objective permuted a query knows by its position what it asks for",

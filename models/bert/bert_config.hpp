@@ -12,7 +12,7 @@
 namespace attend {
 
 // Layers / width: 2/128, 4/256, 4/512, 8/512, 12/768 (Turc et al. 2019, arXiv 1908.08962) and 24/1024 (1810.04805);
-// heads of 64 columns, a feed-forward layer of four times the width.
+// with heads of 64 columns and a feed-forward layer of four times the width.
 enum class BertShape { tiny, mini, small, medium, base, large };
 template <>
 inline constexpr auto kEnumNames<BertShape> = std::to_array<EnumName<BertShape>>({
@@ -24,8 +24,8 @@ inline constexpr auto kEnumNames<BertShape> = std::to_array<EnumName<BertShape>>
     {BertShape::large, "large"},
 });
 
-// Initialisation of the learned position table: random (BERT), or sinusoids, where a shift by one position is the same
-// linear map everywhere, so that attention to neighbours is learned much earlier.
+// Initialisation of the learned position table: random (BERT), or sinusoids, in which a shift by one position is the
+// same linear map everywhere, as attention to neighbours needs.
 enum class InitialPositions { random, sinusoids };
 template <>
 inline constexpr auto kEnumNames<InitialPositions> = std::to_array<EnumName<InitialPositions>>(
@@ -44,7 +44,7 @@ struct BertOptions {
   InitialPositions initial_positions = InitialPositions::random;
   Initialiser initialiser = Initialiser::of_family;
 
-  // In fine-tuning, where an LSTM has none of them; attend pretrain has no such option.
+  // Excludes the LSTM of attend finetune; in attend pretrain, which has no option `model`, the condition holds.
   static constexpr Condition kBlocks = {"model", {"bert", "language"}};
 
   template <class Self, class Visitor>
@@ -81,11 +81,11 @@ struct BertOptions {
   }
 };
 
-// The value given in the options, or else that of the shape.
+// The width option, or else the width of the shape.
 std::int64_t width_of(const BertOptions& options);
 
-// Throws UserError if the sizes are incompatible, or if there is a query (BertConfig), but the options give it no
-// position, or all tokens whatever their order. `place`: of the self-attention.
+// Throws UserError if the options contradict each other, or if there is a `query` (BertConfig), but the options give it
+// no position or let it read the tokens to predict. `place`: of the self-attention.
 BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary,
                        AttentionPlace place = AttentionPlace::encoder, std::optional<std::int64_t> query = {});
 

@@ -23,11 +23,11 @@ using nlohmann::ordered_json;
 constexpr std::string_view kInProjection = "self_attn.in_proj.";
 constexpr std::array<std::string_view, 3> kThirds = {"attention.self.query.", "attention.self.key.",
                                                      "attention.self.value."};
-// Prefixes of the names of whole tensors (after the layer number in `layers`), ours and Hugging Face's; the first match
-// applies.
+// Prefixes of the names of whole tensors (after the layer's number in `layers`), ours and Hugging Face's; the first
+// match applies.
 using Names = std::array<std::pair<std::string_view, std::string_view>, 5>;
 
-// A family of Hugging Face models, and its names for what is one class in attend.
+// A family of Hugging Face models and its names; attend has one class for all families.
 struct Family {
   std::string_view type;         // model_type in config.json
   std::string_view name;         // prefix of its class names
@@ -82,7 +82,7 @@ constexpr std::array kHeads = {
     HfHead{TaskKind::tags, "ForTokenClassification"},
 };
 // The activations of config.json, the usual name of each first. RoBERTa's language modelling head always has gelu, so
-// that its other layers have only forms of it.
+// only the forms of gelu are exchanged with it.
 constexpr auto kActivations = std::to_array<HfActivation>({
     {"gelu", FeedForwardKind::gelu},
     {"gelu_pytorch_tanh", FeedForwardKind::gelu_tanh},
@@ -106,8 +106,8 @@ const Family& family_of(const HfConfig& config) { return is_pre(config) ? kPreLa
 // The number of rows of Hugging Face's position table before the first token's.
 std::int64_t unused_positions(const HfConfig& config) { return is_pre(config) ? config.pad + 1 : 0; }
 
-// A Hugging Face tensor; for a third of a fused projection the index of the third (0 to 2); and the number of rows of
-// zeros before ours.
+// A Hugging Face tensor; the index (0 to 2) of its third of a fused projection; and the number of zero rows before
+// ours.
 struct HfPart {
   std::string name;
   std::optional<int> third = {};
@@ -142,7 +142,7 @@ const TensorView* find(const SafetensorsFile& file, const std::string& name) {
 
 bool is_of_sequences(const HfConfig& config) { return config.task && is_of_sequences(*config.task); }
 
-// The names in this family, but with our prefix.
+// Its parts under the names of this family, but with our prefix.
 std::vector<HfPart> parts_under_our_prefix(const std::string& parameter, const HfConfig& config) {
   constexpr std::string_view kLayers = "bert.encoder.layers.", kPooler = "pooler.", kClassifier = "classifier.";
   if (parameter.starts_with(kLayers)) {
