@@ -61,7 +61,7 @@ EarlierTokens CausalTransformerImpl::remembered(const std::vector<Tensor>& parts
   EarlierTokens earlier;
   const Tensor known_R = parts.back().to(at::kLong).cpu();
   for (std::int64_t r = 0; r < known_R.size(0); ++r) earlier.layout.append(known_R[r].item<std::int64_t>());
-  earlier.layout.max_length = memory_;  // rows of the blocks, known or not
+  earlier.layout.max_length = memory_;  // of the padded parts
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
     earlier.hidden_MH.push_back(ops::unpad(parts[static_cast<std::size_t>(layer)], earlier.layout));
   }

@@ -1,18 +1,20 @@
-// A Transformer as a language model (GPT: Radford et al. 2018; GPT-2: 2019): the blocks of the house, in which a token
-// sees itself and those before it, over token and position embeddings. The output table is that of the embeddings.
+// A Transformer as a language model (GPT: Radford et al. 2018; GPT-2: 2019): blocks (models/transformer/block.hpp) in
+// which a token sees itself and those before it, over token and position embeddings. The output table is the embedding
+// table.
 //
 //   x_t = dropout(E[token_t] + P[t]),  h = blocks(x),  logits_t = h_t Eᵀ
 //
 // With a memory of N positions (Transformer-XL, Dai et al. 2019, arXiv 1901.02860, section 3.2), a segment of a stream
-// attends to the N positions before it, too: to what each layer read there, without a gradient. Positions are then
-// those of distances, which do not depend on where a segment begins. A text that is read alone or generated is one
-// segment, however long, so each token attends to all that precede it.
+// also attends to the N positions before it: to the input of each layer there, without a gradient. Positions are then
+// encoded by distances, which do not depend on where a segment begins. A text that is read alone or generated is one
+// segment of any length, so each token attends to all that precede it.
 //
-// GPT-2 has a norm before each sub-layer and one after the last block (--norm pre), GPT one after each (post).
+// GPT-2 has a norm before each sub-layer and one after the last block (--norm pre), GPT one after each sub-layer
+// (post).
 //
-// Parameters have the names of models/transformer/block.hpp in `decoder`, and `embedding`, `position_embedding`.
+// Modules: `embedding`, `position_embedding` and the stack `decoder`.
 //
-// Legend: docs/architecture.md.
+// Legend: docs/architecture.md; N the memory.
 #pragma once
 
 #include <torch/nn/pimpl.h>
@@ -41,12 +43,12 @@ class CausalTransformerImpl final : public LanguageModelImpl {
   torch::Tensor step(DecoderState& state, const torch::Tensor& previous_R, Pass& pass) const override;
   const ops::Weight& output_table() const override { return embedding_->weight; }
   std::optional<std::int64_t> longest() const override;
-  // With a memory: the input of each layer at the last positions, [rows, N, H], those that are known and then zeros;
-  // and how many are known, [rows], fp32.
+  // With a memory: the input of each layer at the last positions, [rows, N, H], padded with zeros; then the number of
+  // positions that are not padding, [rows], fp32.
   std::vector<torch::Tensor> beginning(std::int64_t rows) const override;
 
  private:
-  // Tokens that stand at position `first` of their text and after it.
+  // Embeds tokens from position `first` of their texts.
   torch::Tensor embed(const Sequences& tokens, std::int64_t first, Pass& pass) const;
   EarlierTokens remembered(const std::vector<torch::Tensor>& parts) const;
   std::vector<torch::Tensor> parts_of(const EarlierTokens& read) const;

@@ -26,7 +26,7 @@ constexpr auto kGpt2Flags = std::to_array<HfFlag>({{"scale_attn_weights", true, 
                                                    {"add_cross_attention", false, false},
                                                    {"is_encoder_decoder", false, false}});
 
-// Other fields that are read, and those of this model alone that do not change what it computes.
+// Other fields that are read, and fields of GPT-2 that do not change what it computes.
 constexpr auto kGpt2Fields = std::to_array<std::string_view>(
     {"model_type", "vocab_size", "n_positions", "n_embd", "n_layer", "n_head", "n_inner", "activation_function",
      "resid_pdrop", "attn_pdrop", "layer_norm_epsilon", "initializer_range", "bos_token_id", "eos_token_id",
@@ -35,10 +35,10 @@ constexpr auto kGpt2Fields = std::to_array<std::string_view>(
      // training and classification
      "embd_pdrop", "summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels",
      "summary_first_dropout", "classifier_dropout",
-     // what Hugging Face ignores, a padding that no text has, and the order in which it rounds
+     // fields that Hugging Face ignores, padding, and the order of rounding
      "is_decoder", "predict_special_tokens", "pad_token_id", "reorder_and_upcast_attn"});
 
-// The beginnings of names: of the model's parts, and of a parameter within a layer.
+// The prefixes of names, ours and GPT-2's: of the model's parts, and within a layer.
 using Gpt2Name = std::pair<std::string_view, std::string_view>;
 constexpr auto kGpt2Parts =
     std::to_array<Gpt2Name>({{"embedding.", "wte."}, {"position_embedding.", "wpe."}, {"decoder.norm.", "ln_f."}});
@@ -66,7 +66,7 @@ std::string gpt2_name_of(const std::string& parameter) {
          with_their_beginning(parameter.substr(rest), kGpt2LayerParts);
 }
 
-// A tensor in the other one's layout: the maps of GPT-2's layers have their inputs in rows.
+// A tensor in the layout of GPT-2, or back: the maps of its layers are transposed.
 Tensor in_other_layout(const Tensor& tensor, const std::string& parameter) {
   return tensor.dim() == 2 && parameter.starts_with("decoder.") ? tensor.t() : tensor;
 }

@@ -9,7 +9,7 @@
 //   decoder.norm.weight                        =  transformer.ln_f.weight
 //
 // Reads fp32, fp16 and bf16, with and without the prefix "transformer.". Not exchanged: a separate output table, and
-// attention that is scaled by the number of its layer.
+// attention scaled by the layer's number.
 #pragma once
 
 #include <cstdint>
@@ -26,28 +26,27 @@ namespace attend {
 struct Gpt2Config {
   LanguageOptions options;
   std::int64_t vocabulary = 0;
-  std::int32_t eos = 0;  // also bos: a text begins with the end of the one before it
+  std::int32_t eos = 0;  // also bos
 };
 
-// Throws UserError naming the file and the field for a form that is not GPT-2's, a field that is not known, and
-// inconsistent sizes.
+// Throws UserError naming the file and the field for a form that is not GPT-2's, an unknown field, and inconsistent
+// sizes.
 Gpt2Config read_gpt2_config(const std::filesystem::path& file);
 
 // Throws UserError if the config.json at `file` describes more weights than the tensors can hold.
 void refuse_larger_model(const Gpt2Config& config, const TensorDirectory& tensors, const std::filesystem::path& file);
 
-// Loads the weights of a model that has the form, and refreshes its ops::Weights. The report uses GPT-2's names; masks
-// and the tied output table are not counted.
+// Loads the weights of a model of this form, and refreshes its ops::Weights. The report uses GPT-2's names, without
+// masks and the tied output table. Throws UserError for NaN and infinity.
 WeightReport load_gpt2_weights(const TensorDirectory& tensors, const LanguageModelImpl& model);
 
 // Throws UserError naming the option that GPT-2 lacks.
 void check_gpt2_form(const LanguageOptions& options);
 
-// config.json of a model that has the form.
+// The text of config.json, for a model of this form.
 std::string to_gpt2_config(const Gpt2Config& config);
 
-// GPT-2's tensors of the parameters of a model that has the form; those that are not transposed are views of its
-// memory.
+// The parameters of a model of this form as GPT-2's tensors, which are views.
 NamedTensors to_gpt2(const NamedTensors& parameters);
 
 }  // namespace attend

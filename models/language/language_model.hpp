@@ -3,10 +3,10 @@
 //
 //   p(x_1 … x_n) = Π p(x_t | </s> x_1 … x_{t-1})
 //
-// Transformers and recurrent models are language models alike: training reads whole segments of a stream (`forward`),
-// generation one token at a time (`start`, `step`). A test demands that the two agree.
+// Implemented by Transformers and recurrent models: training reads whole segments of a stream (`forward`), generation
+// one token at a time (`start`, `step`); both agree.
 //
-// Legend: docs/architecture.md; R rows.
+// Legend: docs/architecture.md.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -24,8 +24,8 @@
 
 namespace attend {
 
-// What a model remembers of the segments of a stream that it has read, so that the next one continues them: tensors
-// with a row for each segment, in the model's own order. Empty before the first segment.
+// The state of a model between the segments of a stream: tensors with a row for each segment, in the model's own order.
+// Empty before the first segment.
 struct Carried {
   std::vector<torch::Tensor> parts;
 };
@@ -33,30 +33,31 @@ struct Carried {
 class LanguageModelImpl : public torch::nn::Module {
  public:
   // The hidden state of every token, [M, H], from which the next one is predicted. With `carried`, segment b continues
-  // row b, which then holds the end of this segment, without a gradient.
+  // from row b, which then receives the state at the end of this segment, without a gradient.
   virtual torch::Tensor forward(const Sequences& tokens, Pass& pass, Carried* carried = nullptr) const = 0;
 
-  // The state of R rows that have read nothing; and one more token of each, which gives the logits of the next one,
-  // [R, V], fp32.
+  // The state of R rows before the first token.
   virtual std::unique_ptr<DecoderState> start(std::int64_t rows) const = 0;
+  // Feeds one token to every row, advances `state`, and returns the logits of the next token, [R, V], fp32.
   virtual torch::Tensor step(DecoderState& state, const torch::Tensor& previous_R, Pass& pass) const = 0;
 
-  // The table [V, H] of the embeddings, whose products with hidden states are the logits; and the bias of these, [V],
-  // undefined if there is none.
+  // The embedding table W [V, H] and a bias b [V], undefined if there is none: the logits of hidden states are hidden
+  // Wᵀ
+  // + b.
   virtual const ops::Weight& output_table() const = 0;
   virtual torch::Tensor output_bias() const { return {}; }
 
-  // The most tokens of a text that it reads, the first end token included; nullopt: any number.
+  // The longest text that the model reads, including the first end token; nullopt: no limit.
   virtual std::optional<std::int64_t> longest() const { return std::nullopt; }
 
-  // The parts of `Carried` for `rows` segments at the beginning of a stream; none if this model carries nothing.
+  // The parts of `Carried` for `rows` segments at the beginning of a stream; none if the model has no such state.
   virtual std::vector<torch::Tensor> beginning(std::int64_t /*rows*/) const { return {}; }
 
   torch::Device device() const { return parameters().front().device(); }
 };
 using LanguageModel = std::shared_ptr<LanguageModelImpl>;
 
-// What search continues: `rows` texts of which nothing is read yet.
+// `rows` new texts, for search. `model` must outlive it.
 class TextsToContinue final : public StepModel {
  public:
   TextsToContinue(const LanguageModelImpl& model, std::int64_t rows) : model_(model), rows_(rows) {}

@@ -18,7 +18,7 @@ CellKind kind_of(LanguageCell cell) {
   return CellKind::lstm;
 }
 
-// A memory stands at no fixed place: throws UserError for what depends on the number of a position.
+// Throws UserError if a memory is combined with positions that are counted from the beginning of a segment.
 void check_memory(const LanguageOptions& options) {
   if (options.memory == 0) return;
   const BlockOptions& block = options.stack.block;

@@ -1,4 +1,4 @@
-// Options of a language model: a Transformer of the house's blocks, or recurrent layers.
+// Options of a language model: a Transformer, or recurrent layers.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,6 @@
 
 namespace attend {
 
-// What reads the text: a Transformer, or a recurrent cell.
 enum class LanguageCell { transformer, lstm, gru, tanh };
 template <>
 inline constexpr auto kEnumNames<LanguageCell> = std::to_array<EnumName<LanguageCell>>({
@@ -24,7 +23,7 @@ inline constexpr auto kEnumNames<LanguageCell> = std::to_array<EnumName<Language
 struct LanguageOptions {
   LanguageCell cell = LanguageCell::transformer;
   std::int64_t memory = 0;  // of a Transformer
-  BertOptions stack = {};   // sizes and blocks; a recurrent model has its layers, its width and its dropout alone
+  BertOptions stack = {};   // sizes and blocks; a recurrent model uses only layers, width and dropout
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -41,22 +40,22 @@ struct LanguageOptions {
   }
 
   bool is_recurrent() const { return cell != LanguageCell::transformer; }
-  // True if it remembers the text before a segment.
+  // True if the model has state between segments (Carried).
   bool carries() const { return is_recurrent() || memory > 0; }
-  // False for an option of these that has a meaning for Transformers alone, if it is another model.
+  // False if the model is recurrent and the option concerns only Transformers.
   bool reads(const BoundOption& option) const {
     return !is_recurrent() || option.name == "cell" || option.traits.only.option.empty();
   }
 };
 
-// The eps of a language model's norms: GPT-2's, and PyTorch's. That of BERT is smaller.
+// The eps of a language model's norms, as in GPT-2 and PyTorch; BERT's is smaller.
 inline constexpr double kLanguageNormEps = 1e-5;
 
-// Throws UserError for an option that was given, but that a recurrent model does not read, unless it is the default.
+// Throws UserError for an option that differs from its default, but that a recurrent model does not read.
 void refuse_unread(const LanguageOptions& options, const OptionTexts& defaults, const OptionOrigins& origins);
 // Throws UserError if the options contradict each other.
 void check_language_options(const LanguageOptions& options);
-// Checks them, too.
+// Checks the options first.
 LanguageModel make_language_model(const LanguageOptions& options, std::int64_t vocabulary);
 
 }  // namespace attend

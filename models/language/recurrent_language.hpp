@@ -1,12 +1,12 @@
 // A recurrent language model (Mikolov et al. 2010; with an LSTM Zaremba et al. 2014, arXiv 1409.2329): embeddings, a
-// stack of recurrent layers of the same width, and the table of the embeddings as the output table (Press and Wolf
-// 2017, 1608.05859).
+// stack of recurrent layers of the same width, and the embedding table as output table (Press and Wolf 2017,
+// 1608.05859).
 //
 //   s_t = cells(√H E[token_t], s_{t-1}),  logits_t = dropout(h_t) Eᵀ
 //
-// The state at the end of a segment is the start of the next one of the same stream, without a gradient: truncated
-// backpropagation through time. Dropout acts on the embeddings, between layers and on the output, not on the recurrent
-// connections (1409.2329).
+// The state at the end of a segment starts the next segment of the stream, without a gradient: truncated
+// backpropagation through time. Dropout is applied to the embeddings, between layers and to the output, not to the
+// recurrent connections (1409.2329).
 //
 // Legend: docs/architecture.md.
 #pragma once
