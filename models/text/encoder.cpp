@@ -85,9 +85,8 @@ class LstmTextEncoder : public TextEncoder {
   Recurrence layers_ = nullptr;
 };
 
-// A language model without its output: it reads [CLS] a [SEP] b [SEP] from left to right, so that the state of a token
-// has read that token and those before it, and the state of the last token the whole text (GPT: Radford et al. 2018,
-// section 3.2).
+// A language model without its output: it reads [CLS] a [SEP] b [SEP] from left to right, so the state of a token
+// depends on it and those before it, that of the last token on the whole text (GPT: Radford et al. 2018, section 3.2).
 class LanguageTextEncoder : public TextEncoder {
  public:
   LanguageTextEncoder(torch::nn::Module& model, const LanguageOptions& options, std::int64_t vocabulary)

@@ -1,6 +1,6 @@
 // Text encoders below the head of a task: BERT, a bidirectional LSTM, or a language model.
 //
-// Legend: M tokens (ragged), K selected tokens, H width.
+// Legend: docs/architecture.md.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -20,7 +20,7 @@ namespace attend {
 // An encoder whose parameters are registered under the child `name` of the model.
 class TextEncoder {
  public:
-  // `embeddings`: how the names of parameters of the embeddings begin; `before_layer`: what precedes the layer's
+  // `embeddings`: prefixes of the names of the embeddings' parameters; `before_layer`: the text before the layer's
   // number.
   TextEncoder(std::string_view name, std::vector<std::string_view> embeddings, std::string_view before_layer)
       : name_(name), embeddings_(std::move(embeddings)), before_layer_(before_layer) {}
@@ -41,7 +41,7 @@ class TextEncoder {
   std::string_view name() const { return name_; }
 
   // True if a parameter of the model belongs to the encoder; and its layer: 0 for the embeddings, 1 for the lowest
-  // layer, nullopt above all layers.
+  // layer, nullopt above the layers.
   bool owns(std::string_view parameter) const;
   std::optional<std::int64_t> layer_of(std::string_view parameter) const;
 
@@ -51,7 +51,7 @@ class TextEncoder {
   std::string_view before_layer_;
 };
 
-// Makes the encoder of the options as a child of `model`. Throws UserError if the options contradict each other.
+// Registers the encoder in `model`. Throws UserError if the options contradict each other.
 std::unique_ptr<TextEncoder> make_text_encoder(torch::nn::Module& model, const TextModelOptions& options,
                                                std::int64_t vocabulary);
 

@@ -81,7 +81,7 @@ class SpanHead : public Head {
   Tensor predict(const Tensor& logits_M2) const override { return logits_M2; }
 
  private:
-  // The sum over sequences of -log of the softmax over their tokens at `places_B`.
+  // -log of the softmax over the tokens of each sequence, at `places_B`, summed over sequences.
   static Tensor nll(const Tensor& logits_M, const Tensor& places_B, const Layout& layout) {
     const Tensor exists = ops::pad(at::ones_like(logits_M), layout);
     const Tensor logits_BT =

@@ -3,12 +3,13 @@
 //
 //   classification   softmax over the labels of the pooled vector; cross-entropy
 //   multi-label      a sigmoid for every label of the pooled vector; the mean of their binary cross-entropies
-//   regression       a number out of the pooled vector; the squared error
-//   spans            two logits for every token, softmax over the tokens of a sequence: the answer begins here, it ends
-//                    here; the mean of both cross-entropies (arXiv 1810.04805, section 4.2)
+//   regression       a number from the pooled vector; the squared error
+//   spans            two logits for every token, of the beginning and the end of the answer; softmax over the tokens of
+//   a
+//                    sequence; the mean of both cross-entropies (arXiv 1810.04805, section 4.2)
 //   tags             softmax over the tags of every word's first token; cross-entropy (section 5.3)
 //
-// Legend: B sequences, M tokens (ragged), K words, R rows read (B, M or K), H width, L labels, O outputs.
+// Legend: docs/architecture.md; K words, R rows read (B, M or K).
 #pragma once
 
 #include <torch/nn/module.h>
@@ -33,7 +34,7 @@ struct HeadConfig {
   std::optional<Pooling> pooling = {};  // of a head that reads one vector per sequence
 };
 
-// The parameters are registered in the model itself, under Hugging Face's names.
+// The modules `pooler` and `classifier` are registered in the model itself.
 class Head {
  public:
   virtual ~Head() = default;
@@ -41,10 +42,10 @@ class Head {
   // The tokens whose hidden states the head reads; nullopt: all.
   virtual std::optional<Selection> selected(const LabelledBatch& batch) const;
 
-  // The logits, [R, O], always in fp32 for full precision.
+  // The logits, [R, O], always fp32.
   torch::Tensor logits(const Encoded& encoded, const SegmentedSequences& input, Pass& pass) const;
 
-  // The loss, a scalar summed over the `count` sequences or words of the batch. In heads with labels, errors are
+  // The loss, a scalar summed over the `count` sequences or words of the batch. With labels or tags, losses are
   // weighted by `label_weights_L` if it is defined.
   virtual torch::Tensor loss(const torch::Tensor& logits_RO, const LabelledBatch& batch,
                              const torch::Tensor& label_weights_L) const = 0;

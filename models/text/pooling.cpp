@@ -18,7 +18,7 @@ using ops::masked_softmax;
 using ops::to_tensor;
 using torch::Tensor;
 
-// One of the two texts of every sequence.
+// The first or the second text of every sequence.
 struct Text {
   Tensor states_BTH;  // fp32, zeros at padding
   Tensor missing_BT;

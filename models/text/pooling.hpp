@@ -1,4 +1,4 @@
-// Pooling: reduces the hidden states of a sequence to one vector.
+// Pooling: reduces the hidden states of a sequence to one vector (defined in pooling.cpp).
 //
 // Legend: docs/architecture.md.
 #pragma once
@@ -18,7 +18,7 @@ namespace attend {
 // An encoder's output for a batch.
 struct Encoded {
   torch::Tensor hidden_MH;
-  torch::Tensor last_BH;  // final state of an encoder that reads in a direction; undefined for others
+  torch::Tensor last_BH;  // final state of an encoder that reads in a direction; else undefined
 };
 
 class PoolingImpl : public torch::nn::Module {

@@ -44,14 +44,14 @@ struct TextModelOptions {
     BertOptions::visit(self.encoder, visit);
   }
 
-  // The pooling that `auto` stands for in a finished run, for example an imported one.
+  // The pooling, with auto as in an imported run.
   Pooling pooling_of_run() const {
     return pooling.value_or(model == TextEncoderKind::bert ? Pooling::cls : Pooling::last);
   }
 
   LanguageOptions language() const { return {.cell = cell, .stack = encoder}; }
 
-  // The most tokens of a text that the encoder reads: its positions, if it is not recurrent.
+  // The maximum length of a text, in tokens: the encoder's positions, if it is not recurrent.
   std::int64_t longest() const {
     const bool recurs =
         model == TextEncoderKind::lstm || (model == TextEncoderKind::language && language().is_recurrent());
