@@ -1,5 +1,5 @@
-// A run of `attend pretrain` loaded for use: its options, its tokenizer, and its encoder with the pretraining heads, of
-// which that for masked tokens reads queries if they are predicted in a permuted order.
+// A run of `attend pretrain --objective masked` or `permuted` loaded for use: its options, its tokenizer, and its
+// encoder with the pretraining heads.
 #pragma once
 
 #include <filesystem>
@@ -18,28 +18,29 @@ struct BertRun {
   BertOptions options;
   Tokenizer tokenizer;
   BertForPretraining model;
-  NamedTensors weights;  // the model parameters that the run has: an imported encoder may lack heads
+  NamedTensors weights;  // those that the run has: an imported encoder may lack heads
 
   // True if the run has the head for masked tokens.
   bool fills_masks() const;
-  // True if it does so by queries.
+  // True if it predicts them by queries.
   bool is_permuted() const { return model->bert->config().query.has_value(); }
-  // Throws UserError naming `path`, from which the run was loaded, if it has not.
+  // Throws UserError naming `path`, the run, if it lacks this head.
   void check_fills_masks(const std::filesystem::path& path) const;
 
   static BertRun load(const std::filesystem::path& path, const std::string& checkpoint = "auto",
                       torch::Device device = torch::kCPU);
 };
 
-// What a run of `attend pretrain` learns or learnt; masked tokens, if it was imported or is another kind of run. Throws
-// UserError as kind_of_run.
+// The objective of a run of `attend pretrain`; masked, if it was imported or is another kind of run. Throws UserError
+// as kind_of_run.
 PretrainingKind objective_of_run(const std::filesystem::path& run);
 
-// The model that learns them, masked or permuted; a query begins as [MASK] does. Throws UserError as bert_config.
+// The config of a model for the objective masked, or permuted with [MASK] as the query. Throws UserError as
+// bert_config.
 BertConfig pretraining_config(const BertOptions& options, const Tokenizer& tokenizer, PretrainingKind objective);
 
-// The weights of a pretrained model except those of heads (pooler, predictions, seq_relationship) for which
-// `is_there` returns false for every one.
+// The weights of a pretrained model, without those heads (pooler, predictions, seq_relationship) for all of whose
+// parameters `is_there` is false.
 NamedTensors without_absent_heads(const BertForPretrainingImpl& model,
                                   const std::function<bool(const std::string&)>& is_there);
 

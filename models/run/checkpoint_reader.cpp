@@ -26,7 +26,7 @@ std::optional<std::int64_t> step_of(std::string_view name) {
   return step && *step >= 0 ? step : std::nullopt;
 }
 
-// The step that RUN/best names, or nothing. UserError if it does not name a checkpoint of the run.
+// The step that RUN/best names; nullopt without this file. Throws UserError if it names no checkpoint of the run.
 std::optional<std::int64_t> best_step(const fs::path& run, const std::vector<std::int64_t>& steps) {
   const fs::path best = run / "best";
   if (!fs::exists(best)) return std::nullopt;
@@ -67,7 +67,7 @@ std::vector<std::int64_t> checkpoint_steps(const fs::path& run) {
 fs::path find_weights(const fs::path& run, const std::string& which) {
   if (which != "auto" && which != "best" && which != "last") return given_weights(which);
   std::vector<std::int64_t> candidates = checkpoint_steps(run);  // the last is tried first
-  std::string problem;                                           // why it is not the checkpoint that was asked for
+  std::string problem;                                           // why the requested checkpoint is not used
   if (which != "last") {
     try {
       if (const auto best = best_step(run, candidates)) {

@@ -15,10 +15,10 @@ std::filesystem::path checkpoint_path(const std::filesystem::path& run, std::int
 std::vector<std::int64_t> checkpoint_steps(const std::filesystem::path& run);
 
 // The model.safetensors of the checkpoint `which`, verified against its manifest:
-//   best the one named by RUN/best; the newest if there is none yet
+//   best   the one named by RUN/best; the newest if there is none yet
 //   last   the newest
 //   PATH   the directory of a checkpoint, or a .safetensors file, which has no manifest
-//   auto   best; where that is damaged, the newest intact one, with a warning that names both
+//   auto   best; if that is damaged, the newest intact one, with a warning that names both
 // Throws UserError if it is missing or damaged.
 std::filesystem::path find_weights(const std::filesystem::path& run, const std::string& which);
 

@@ -12,7 +12,7 @@
 namespace attend {
 namespace {
 
-// Of a run of this kind, the usual one first.
+// The default one first.
 std::vector<EmbeddingTable> tables_of(RunKind kind) {
   using enum EmbeddingTable;
   switch (kind) {

@@ -1,6 +1,6 @@
 // The tables of a run that have a row for each piece of a vocabulary.
 //
-//   attend train      source; target and output, which are one table. With tied embeddings all three are one
+//   attend train      source; target and output, which are one table; with tied embeddings, all three are one
 //   attend pretrain   input and output, which are one table
 //   attend finetune   input
 #pragma once
@@ -30,8 +30,8 @@ struct PieceVectors {
   torch::Tensor table_VE = {};
 };
 
-// A table of the run at `path`, which is none of several seeds; nullopt: source or input. Throws UserError naming the
-// tables that the run has if it is not among them, before anything is loaded, and as the loading of the run does.
+// A table of the run at `path`, which must not be a run over several seeds; nullopt: source or input. Throws UserError
+// naming the tables of the run if it has no such table, and as loading the run does.
 PieceVectors load_embedding_table(const std::filesystem::path& path, const std::string& checkpoint,
                                   std::optional<EmbeddingTable> table);
 

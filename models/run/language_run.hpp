@@ -18,7 +18,7 @@ struct LanguageRun {
                           torch::Device device = torch::kCPU);
 };
 
-// Throws UserError naming `file` if the tokenizer lacks the piece that ends a text.
+// Throws UserError naming `file` if the tokenizer has no piece that ends a text.
 void check_ends_texts(const Tokenizer& tokenizer, const std::filesystem::path& file);
 
 }  // namespace attend

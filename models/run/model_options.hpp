@@ -1,4 +1,4 @@
-// Options of all uses of a trained model.
+// Options of all commands that use a trained model.
 #pragma once
 
 #include <string>

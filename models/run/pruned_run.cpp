@@ -24,30 +24,30 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What is done to the heads of a model of blocks like `block`.
+// The heads to remove from a model with blocks like `block`.
 struct HeadCut {
   const BlockConfig& block;
   std::span<const HeadPlace> removed;
 };
 
-// The beginning of the names of a layer's parameters of attention, after that of their model.
+// The prefix of the names of a layer's attention parameters, after that of their model.
 std::string module_of(AttentionPlace place, std::int64_t layer) {
   return fmt::format("{}.layers.{}.{}.", place == AttentionPlace::encoder ? "encoder" : "decoder", layer,
                      place == AttentionPlace::cross ? "multihead_attn" : "self_attn");
 }
 
-// How many parts, each with rows of every head, a parameter of attention is made of.
+// The number of parts, each with rows of every head, in a parameter of attention.
 std::int64_t parts_of(std::string_view parameter) {
   if (parameter.starts_with("in_proj.")) return 3;
   return parameter.starts_with("kv_proj.") || parameter == "score.mixture" ? 2 : 1;
 }
 
-// True for what all heads of a layer share: the bias of the output, and the vectors of relative positions.
+// True for parameters that all heads of a layer share: the bias of the output, and the vectors of relative positions.
 bool is_shared(std::string_view parameter) {
   return parameter == "out_proj.bias" || parameter == "scope.keys" || parameter == "scope.values";
 }
 
-// A parameter of a layer's attention without the heads that are not `kept`, of `count`.
+// A parameter of a layer's attention with only the `kept` heads, of `count`.
 Tensor cut_parameter(std::string_view parameter, const Tensor& whole, std::int64_t count, const Tensor& kept) {
   if (is_shared(parameter)) return whole;
   if (parameter == "out_proj.weight") {

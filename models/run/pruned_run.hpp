@@ -1,5 +1,5 @@
-// A run without some of the attention heads of another (Michel, Levy and Neubig 2019, arXiv 1905.10650, section 4): its
-// matrices are smaller, and it computes what the other does with these heads silenced
+// A run without some of the attention heads of another one (Michel, Levy and Neubig 2019, arXiv 1905.10650, section 4):
+// its matrices are smaller, and it computes the same as the other with these heads silenced
 // (models/attention/silenced_heads.hpp).
 //
 //   12 columns in 3 heads, the second is pruned:  in_proj [36, 12] becomes [24, 12], out_proj [12, 12] becomes [12, 8]
@@ -17,10 +17,10 @@ namespace attend {
 // without heads to cut, or layers that share a block.
 void check_can_be_pruned(const std::filesystem::path& run);
 
-// Writes `pruned`, a new directory: the run, with the weights of `checkpoint` (find_weights), without the heads
-// `removed`, which are numbered as in the model of the run. At least one head of each layer stays. The option
-// pruned-heads of its config.toml names the heads that it lacks, numbered as in the model that was never pruned. Throws
-// UserError as check_can_be_pruned does, and if a removed head does not exist or is the last of its layer.
+// Writes the run, with the weights of `checkpoint` (find_weights), without the heads `removed`, to the new directory
+// `pruned`. Removed heads are numbered as in the model of `run`; the option pruned-heads in the new config.toml names
+// all missing heads, numbered as in the model that was never pruned. Throws UserError as check_can_be_pruned does, and
+// if a removed head does not exist or is the last of its layer.
 void write_pruned_run(const std::filesystem::path& run, const std::string& checkpoint,
                       std::span<const HeadPlace> removed, const std::filesystem::path& pruned);
 

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // The format of a run's files, raised when those of older programs can no longer be used. In format 1 some options of
-// BERT have other names; those of attend train have kept theirs.
+// BERT have other names; runs of attend train can still be read.
 constexpr std::int64_t kRunFormat = 2;
 
 void check_format(const fs::path& run, const nlohmann::json& record) {
@@ -66,7 +66,7 @@ nlohmann::ordered_json record_of_kind(RunKind kind) { return {{"format", kRunFor
 void check_is_run(const fs::path& path, RunKind expected) {
   const RunKind found = kind_of_run(path);
   if (found == expected) return;
-  // Both objectives of attend pretrain are named where one is taken for the other.
+  // A mismatch of two runs of attend pretrain names both objectives.
   const auto command = [](RunKind kind, RunKind other) {
     return kind == RunKind::pretrain && other == RunKind::language ? "pretrain --objective masked or permuted"
                                                                    : command_of(kind);

@@ -1,6 +1,6 @@
 // A run directory loaded for use: its kind, the options of its model, its tokenizers and its weights.
 //
-//   RUN/run.json                         the format and the kind of the run, and what made it
+//   RUN/run.json                         the format and the kind of the run, and its origin
 //   RUN/config.toml                      the resolved options of training, of which the model's are read
 //   RUN/tokenizer                        see tokenizer_pair.hpp
 //   RUN/checkpoints/step-N, RUN/best     see checkpoint_reader.hpp
@@ -46,7 +46,7 @@ TensorMetadata identity_of(const Options& model, const TaskOptions& task, const 
 void check_identity(const std::filesystem::path& weights, const TensorMetadata& expected,
                     const std::filesystem::path& run);
 
-// What a run is of: attend train, pretrain --objective masked or permuted, pretrain --objective causal, or finetune.
+// attend train, pretrain --objective masked or permuted, pretrain --objective causal, and finetune.
 enum class RunKind { train, pretrain, language, finetune };
 template <>
 inline constexpr auto kEnumNames<RunKind> = std::to_array<EnumName<RunKind>>({{RunKind::train, "train"},
@@ -54,7 +54,7 @@ inline constexpr auto kEnumNames<RunKind> = std::to_array<EnumName<RunKind>>({{R
                                                                               {RunKind::language, "language"},
                                                                               {RunKind::finetune, "finetune"}});
 
-// The command that makes runs of a kind, with the option that tells them from others: "pretrain --objective causal".
+// The command that makes runs of a kind, with the option that distinguishes it: "pretrain --objective causal".
 std::string_view command_of(RunKind kind);
 
 // The kind recorded in RUN/run.json. Throws UserError unless `path` is a directory with a config.toml and a run.json of
@@ -64,7 +64,7 @@ RunKind kind_of_run(const std::filesystem::path& path);
 // The beginning of every run.json: format and kind. The run.json of an imported run contains nothing else.
 nlohmann::ordered_json record_of_kind(RunKind kind);
 
-// Throws UserError unless it is a run of that kind.
+// Throws UserError unless `path` is a run of that kind.
 void check_is_run(const std::filesystem::path& path, RunKind expected);
 
 // Loads the model of a run with its weights onto a device. `make` builds it from the options in config.toml;
@@ -99,8 +99,8 @@ struct Run {
                   torch::Device device = torch::kCPU);
 };
 
-// Throws UserError unless the files of --source-factors are as many as the source factors that the run at `path`, which
-// has these tokenizers, was trained with.
+// Throws UserError unless --source-factors names one file for each source factor of the run at `path`, which has these
+// tokenizers.
 void check_factor_files(const TokenizerPair& tokenizers, const std::filesystem::path& path, std::size_t num_files);
 
 }  // namespace attend

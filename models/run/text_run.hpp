@@ -3,8 +3,7 @@
 //
 //   RUN/config.toml, RUN/tokenizer/joint.model, RUN/checkpoints, RUN/best     as of every run
 //   RUN/task.toml                                                             the task, with all its labels
-//   RUN/seed-N, RUN/seeds.json                                                of several seeds: a run each; which is
-//   best
+//   RUN/seed-N, RUN/seeds.json                                                a run for each seed; the best seed
 #pragma once
 
 #include <filesystem>
