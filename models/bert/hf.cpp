@@ -106,8 +106,7 @@ const Family& family_of(const HfConfig& config) { return is_pre(config) ? kPreLa
 // The number of rows of Hugging Face's position table before the first token's.
 std::int64_t unused_positions(const HfConfig& config) { return is_pre(config) ? config.pad + 1 : 0; }
 
-// A Hugging Face tensor; the index (0 to 2) of its third of a fused projection; and the number of zero rows before
-// ours.
+// A Hugging Face tensor; the index (0 to 2) of its third of a fused projection; the number of zero rows before ours.
 struct HfPart {
   std::string name;
   std::optional<int> third = {};

@@ -9,8 +9,7 @@
 // encoded by distances, which do not depend on where a segment begins. A text that is read alone or generated is one
 // segment of any length, so each token attends to all that precede it.
 //
-// GPT-2 has a norm before each sub-layer and one after the last block (--norm pre), GPT one after each sub-layer
-// (post).
+// GPT-2 has a norm before each sub-layer and after the last block (--norm pre), GPT one after each sub-layer (post).
 //
 // Modules: `embedding`, `position_embedding` and the stack `decoder`.
 //

@@ -12,7 +12,7 @@ struct Places {
   torch::Tensor padding_1S;      // [..., 1, S]: true after the end of a sentence
   std::int64_t first = 0;        // query t is number `first + t` of its sentence,
   torch::Tensor chosen_T1 = {};  // or, if this is defined, number chosen_T1[..., t, 0]
-  torch::Tensor hidden_TS = {};  // [..., T, S]: true where no scope may let a query attend; undefined: nowhere
+  torch::Tensor hidden_TS = {};  // [..., T, S]: true where a query may not attend, in any scope; undefined: nowhere
 
   torch::Tensor lengths_11() const { return padding_1S.logical_not().sum(-1, true); }  // [..., 1, 1]
   torch::Tensor positions_S() const {

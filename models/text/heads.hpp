@@ -4,9 +4,8 @@
 //   classification   softmax over the labels of the pooled vector; cross-entropy
 //   multi-label      a sigmoid for every label of the pooled vector; the mean of their binary cross-entropies
 //   regression       a number from the pooled vector; the squared error
-//   spans            two logits for every token, of the beginning and the end of the answer; softmax over the tokens of
-//   a
-//                    sequence; the mean of both cross-entropies (arXiv 1810.04805, section 4.2)
+//   spans            two logits for every token, of the beginning and the end of the answer; softmax over the tokens
+//                    of a sequence; the mean of both cross-entropies (arXiv 1810.04805, section 4.2)
 //   tags             softmax over the tags of every word's first token; cross-entropy (section 5.3)
 //
 // Legend: docs/architecture.md; K words, R rows read (B, M or K).

@@ -24,7 +24,7 @@ struct VocabularySizes {
 };
 VocabularySizes sizes_of(const TokenizerPair& tokenizers);
 
-// Throws UserError if `num_factors` source factors cannot be combined as the options demand. With an automatic width,
+// Throws UserError if `num_factors` source factors cannot be combined as the options demand. If the width is auto,
 // whether they fit in it is not checked.
 void check_factors(const ModelConfig& config, std::size_t num_factors, const OptionPlace& place);
 
