@@ -93,7 +93,7 @@ struct ModelConfig {
                  "width",
          .only = {"model", {"transformer", "luong", "bahdanau"}}});
     visit("longest-source", self.longest_source,
-          {.help = "maximum length of a source, in pieces; auto: max-length",
+          {.help = "maximum length of a source, in pieces with the end of the sentence; auto: max-length + 1",
            .min = 1,
            .max = 1e5,
            .only = {"score", {"location"}}});

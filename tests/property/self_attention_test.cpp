@@ -1,6 +1,6 @@
 // Properties of self-attention and its replacements: a batch equals its sentences, selected tokens equal those of the
 // whole, steps equal the whole, linear attention equals that by its weights, and without positions and parameters the
-// order of a sentence has no influence.
+// order of a sentence has no influence; a window hides what is beyond it.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -147,6 +147,24 @@ TEST(SelfAttention, WithoutParametersAndPositionsSeesNoOrder) {
     expect_near(attention->within(x.index_select(0, order), layout, nullptr, 0, pass), y.index_select(0, order),
                 std::string(name_of(score)));
     EXPECT_GT((y.index_select(0, order) - y).abs().max().item<double>(), 0.01);
+  }
+}
+
+TEST(SelfAttention, OfAWindowIgnoresTokensBeyondItWhateverThePositions) {
+  const at::NoGradGuard no_grad;
+  const Layout layout = layout_of({9});
+  const Tensor x = at::randn({9, kWidth}).to(test_device());
+  const Tensor other = at::cat({x.narrow(0, 0, 8), x.narrow(0, 8, 1) + 1});
+  for (const auto& [positions, name] : kEnumNames<PositionKind>) {
+    const MultiHeadAttention attention =
+        attention_with({.heads = {.width = kWidth, .heads = 3, .positions = positions, .self_window = 2}});
+    Pass pass = Pass::inference();
+    const Tensor change_T =
+        (attention->within(other, layout, nullptr, 0, pass) - attention->within(x, layout, nullptr, 0, pass))
+            .abs()
+            .amax(1);
+    EXPECT_LT(change_T.narrow(0, 0, 6).max().item<double>(), 1e-5) << name;
+    EXPECT_GT(change_T.narrow(0, 6, 3).min().item<double>(), 1e-4) << name;
   }
 }
 

@@ -9,7 +9,7 @@
 namespace attend {
 namespace {
 
-constexpr std::string_view kRemedy = "start the processes by torchrun, or set what docs/distributed.md names";
+constexpr std::string_view kRemedy = "start the processes by torchrun, or set the variables in docs/distributed.md";
 
 const char* variable(const char* name) {
   const char* value = std::getenv(name);

@@ -87,7 +87,7 @@ void wait_for_listener(const Launch& launch) {
   const auto start = std::chrono::steady_clock::now(), end = start + kToMeet;
   bool noticed = false;
   for (std::string why; !(why = unreachable(launch)).empty(); std::this_thread::sleep_for(kSlice)) {
-    if (signals::stop_requested()) throw Interrupted("stopped before all processes had come");
+    if (signals::stop_requested()) throw Interrupted("stopped before all processes had connected");
     const auto now = std::chrono::steady_clock::now();
     if (now - start > kBeforeNotice && !std::exchange(noticed, true)) {
       log::notice("waiting up to {} s for rank 0 to listen at {}: {}", std::chrono::seconds(kToMeet).count(),
@@ -280,7 +280,7 @@ std::unique_ptr<Communicator> join(const Launch& launch, CommunicationBackend ba
     return std::make_unique<C10dCommunicator>(launch, backend);
   } catch (const c10::Error& error) {
     throw UserError("the ranks did not all meet at " + launch.where() + ": " + first_line(error.what()),
-                    "see what the others say; each must be able to connect to every other, at any port");
+                    "read the messages of the other ranks; each must be able to connect to every other, at any port");
   }
 }
 

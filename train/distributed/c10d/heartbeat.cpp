@@ -79,10 +79,10 @@ class Heartbeat::Beats {
     bool noticed = false;
     for (std::size_t rank = 0; rank < keys_.size(); ++rank) {
       while (!store_->check({keys_[rank]})) {
-        if (signals::stop_requested()) throw Interrupted("stopped before all processes had come");
+        if (signals::stop_requested()) throw Interrupted("stopped before all processes had connected");
         if (Clock::now() > end) {
           throw UserError(
-              fmt::format("rank {} of {} did not come to {} within {} s", rank, keys_.size(), where_, limit),
+              fmt::format("rank {} of {} did not connect to {} within {} s", rank, keys_.size(), where_, limit),
               "start as many processes as WORLD_SIZE says, each with a RANK of its own");
         }
         if (Clock::now() - start > kBeforeNaming && !std::exchange(noticed, true)) notice_missing(limit);
