@@ -30,6 +30,7 @@ void HeadTally::add(const torch::Tensor& weights_TS) {
       if (weights[t][s] > weights[t][likeliest]) likeliest = s;
     }
     if (sum > 0) {  // 0 in a local scope without positions
+      ++pieces_with_weights_;
       distance_ += std::abs(expected / sum - static_cast<double>(t * S) / static_cast<double>(T));
     }
     if (t > 0) {
@@ -49,7 +50,7 @@ HeadStatistics HeadTally::statistics(std::int64_t layer, std::int64_t head) cons
                         .head = head,
                         .entropy = mean(entropy_, target_pieces_),
                         .coverage = mean(coverage_, source_pieces_),
-                        .distance = mean(distance_, target_pieces_),
+                        .distance = mean(distance_, pieces_with_weights_),
                         .monotonicity = steps_ == 0 ? 1 : mean(static_cast<double>(steps_onwards_), steps_)};
   if (links_.sure() + links_.possible() > 0) result.alignment_error = links_.error_rate();
   return result;

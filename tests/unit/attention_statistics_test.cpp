@@ -50,6 +50,12 @@ TEST(AttentionStatistics, MeansAreOverAllPieces) {
   EXPECT_NEAR(tally.statistics(0, 0).entropy, std::log(2.0) / 4, 1e-6);
 }
 
+// |0 - 1 · 2 / 3|, and the rows without weights.
+TEST(AttentionStatistics, DistanceIsOfThePiecesWithWeights) {
+  const double distance = of(at::tensor({0.0, 0.0, 1.0, 0.0, 0.0, 0.0}).view({3, 2})).distance;
+  EXPECT_NEAR(distance, 2.0 / 3, 1e-6);
+}
+
 TEST(AttentionStatistics, ErrorsOfLinksAgainstGold) {
   HeadTally tally;
   tally.add(at::eye(2));
