@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "eval/metrics/text.hpp"
+#include "data/text/lines.hpp"
 #include "eval/pair_attention.hpp"
 
 namespace attend {
@@ -61,7 +61,7 @@ SentenceAttention chosen(SentenceAttention sentence, const HeadSelection& choice
 
 WordsInPieces words_in_pieces(std::string_view text, const PiecesOfWords& pieces, std::int64_t first) {
   WordsInPieces result;
-  const auto words = metrics::split_words(text);
+  const auto words = spaced_words(text);
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (pieces[i].empty()) continue;
     result.words.emplace_back(words[i]);

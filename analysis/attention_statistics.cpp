@@ -29,11 +29,10 @@ void HeadTally::add(const torch::Tensor& weights_TS) {
       read[static_cast<std::size_t>(s)] += w;
       if (weights[t][s] > weights[t][likeliest]) likeliest = s;
     }
-    if (sum > 0) {  // 0 in a local scope without positions
-      ++pieces_with_weights_;
-      distance_ += std::abs(expected / sum - static_cast<double>(t * S) / static_cast<double>(T));
-    }
-    if (t > 0) {
+    if (sum == 0) continue;  // a local scope without positions
+    ++target_pieces_;
+    distance_ += std::abs(expected / sum - static_cast<double>(t * S) / static_cast<double>(T));
+    if (last >= 0) {
       ++steps_;
       if (likeliest >= last) ++steps_onwards_;
     }
@@ -41,7 +40,6 @@ void HeadTally::add(const torch::Tensor& weights_TS) {
   }
   for (const double w : read) coverage_ += std::min(1.0, w);
   source_pieces_ += S;
-  target_pieces_ += T;
 }
 
 HeadStatistics HeadTally::statistics(std::int64_t layer, std::int64_t head) const {
@@ -50,7 +48,7 @@ HeadStatistics HeadTally::statistics(std::int64_t layer, std::int64_t head) cons
                         .head = head,
                         .entropy = mean(entropy_, target_pieces_),
                         .coverage = mean(coverage_, source_pieces_),
-                        .distance = mean(distance_, pieces_with_weights_),
+                        .distance = mean(distance_, target_pieces_),
                         .monotonicity = steps_ == 0 ? 1 : mean(static_cast<double>(steps_onwards_), steps_)};
   if (links_.sure() + links_.possible() > 0) result.alignment_error = links_.error_rate();
   return result;

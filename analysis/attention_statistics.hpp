@@ -8,8 +8,8 @@
 //   monotonicity  share of the steps t > 0 whose likeliest position is not before that of t - 1
 //   alignment error rate of the links that eval/alignment.hpp derives from the weights
 //
-// Means are over all target (source) pieces of the corpus, including the ends of sentences; the distance is over the
-// target pieces with any weight, which a local scope may leave without.
+// Means are over all target (source) pieces of the corpus, including the ends of sentences, but for target pieces
+// that a local scope leaves without weights.
 #pragma once
 
 #include <torch/types.h>
@@ -38,7 +38,7 @@ class HeadTally {
 
  private:
   double entropy_ = 0, coverage_ = 0, distance_ = 0;
-  std::int64_t source_pieces_ = 0, target_pieces_ = 0, pieces_with_weights_ = 0, steps_ = 0, steps_onwards_ = 0;
+  std::int64_t source_pieces_ = 0, target_pieces_ = 0, steps_ = 0, steps_onwards_ = 0;
   metrics::AlignmentTally links_;
 };
 

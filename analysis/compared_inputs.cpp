@@ -7,7 +7,6 @@
 
 #include "core/error.hpp"
 #include "data/text/lines.hpp"
-#include "eval/metrics/text.hpp"
 
 namespace attend {
 namespace {
@@ -25,7 +24,7 @@ Lines read_compared_lines(const std::string& file) {
 
 std::vector<std::int64_t> count_words_of(const Lines& lines) {
   std::vector<std::int64_t> counts;
-  for (const std::string& line : lines) counts.push_back(std::ssize(metrics::split_words(line)));
+  for (const std::string& line : lines) counts.push_back(std::ssize(spaced_words(line)));
   return counts;
 }
 

@@ -266,7 +266,7 @@ void evaluate_translations(const EvaluateConfig& config) {
 std::vector<std::int64_t> count_words(const std::string& file) {
   std::vector<std::int64_t> counts;
   if (file.empty()) return counts;
-  for (const std::string& line : read_lines(file)) counts.push_back(std::ssize(metrics::split_words(line)));
+  for (const std::string& line : read_lines(file)) counts.push_back(std::ssize(spaced_words(line)));
   return counts;
 }
 

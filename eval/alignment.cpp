@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "data/text/lines.hpp"
 #include "eval/metrics/text.hpp"
 
 namespace attend {
@@ -32,7 +33,7 @@ PiecesOfWords overlapping_pieces(std::string_view text, const std::vector<std::s
 }  // namespace
 
 PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceBytes>& pieces) {
-  return pieces_of_words(text, metrics::split_words(text), pieces);
+  return pieces_of_words(text, spaced_words(text), pieces);
 }
 
 PiecesOfWords pieces_of_words(std::string_view text, const std::vector<std::string_view>& words,
@@ -102,7 +103,7 @@ std::vector<Link> align_words(const torch::Tensor& weights_TS, const PiecesOfWor
     if (target[j].empty() || source.empty()) continue;
     const auto* begin = merged_TS.const_data_ptr<double>() + j * source.size();
     const auto* best = std::max_element(begin, begin + source.size());
-    links.push_back({.src = best - begin, .tgt = static_cast<std::int64_t>(j)});
+    if (*best > 0) links.push_back({.src = best - begin, .tgt = static_cast<std::int64_t>(j)});
   }
   std::ranges::sort(links);
   return links;

@@ -48,7 +48,7 @@ void UnknownWords::replace(const std::string& line, std::vector<Translation>& tr
 std::string UnknownWords::word_for(const PiecePair& pair, const torch::Tensor& weights_S) const {
   const auto weights = weights_S.accessor<float, 1>();
   std::string word;
-  double most = -1;
+  double most = 0;
   for (const std::vector<std::int64_t>& pieces : source_words(pair)) {
     double sum = 0;
     for (const std::int64_t s : pieces) sum += weights[s];
@@ -75,7 +75,9 @@ std::string UnknownWords::replaced(const PiecePair& pair, const SentenceAttentio
     if (t < ids.size() && !is_unknown) continue;
     append(tokenizers_.tgt.decode(ids.subspan(begin, t - begin)));
     begin = t + 1;
-    if (is_unknown) append(word_for(pair, weights_TS[static_cast<std::int64_t>(t)]));
+    if (!is_unknown) continue;
+    const std::string word = word_for(pair, weights_TS[static_cast<std::int64_t>(t)]);
+    append(word.empty() ? tokenizers_.tgt.decode(ids.subspan(t, 1)) : word);
   }
   return text;
 }

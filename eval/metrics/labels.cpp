@@ -81,7 +81,8 @@ double pearson(Numbers predicted, Numbers gold) {
     xx += x * x;
     yy += y * y;
   }
-  if (xx == 0 || yy == 0) return std::numeric_limits<double>::quiet_NaN();
+  const auto [least, greatest] = std::ranges::minmax(gold);  // rounding may leave yy above 0 for equal numbers
+  if (xx == 0 || least == greatest) return std::numeric_limits<double>::quiet_NaN();
   return std::clamp(xy / (std::sqrt(xx) * std::sqrt(yy)), -1.0, 1.0);
 }
 

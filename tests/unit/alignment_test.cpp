@@ -75,6 +75,12 @@ TEST(Alignment, EveryTargetWordOfEveryPieceCounts) {
   EXPECT_EQ(to_text(links), "0-2 1-0 1-1");
 }
 
+// All of the second word's weight is on the end of the sentence; the third has none.
+TEST(Alignment, NoWeightOnWordsGivesNoLink) {
+  const auto links = align_words(weights({{0.4, 0.5, 0.1}, {0, 0, 1}, {0, 0, 0}}), {{0}, {1}}, {{0}, {1}, {2}});
+  EXPECT_EQ(to_text(links), "1-0");
+}
+
 TEST(Alignment, EqualWeightsTakeTheFirstAndNoSourceGivesNoLink) {
   EXPECT_EQ(to_text(align_words(weights({{0.5, 0.5}}), {{0}, {1}}, {{0}})), "0-0");
   EXPECT_EQ(to_text(align_words(weights({{0.5, 0.5}}), {}, {{0}})), "");

@@ -50,10 +50,11 @@ TEST(AttentionStatistics, MeansAreOverAllPieces) {
   EXPECT_NEAR(tally.statistics(0, 0).entropy, std::log(2.0) / 4, 1e-6);
 }
 
-// |0 - 1 · 2 / 3|, and the rows without weights.
-TEST(AttentionStatistics, DistanceIsOfThePiecesWithWeights) {
-  const double distance = of(at::tensor({0.0, 0.0, 1.0, 0.0, 0.0, 0.0}).view({3, 2})).distance;
-  EXPECT_NEAR(distance, 2.0 / 3, 1e-6);
+TEST(AttentionStatistics, PiecesWithoutWeightsDoNotCount) {
+  const HeadStatistics found = of(at::tensor({0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.5, 0.5}).view({4, 2}));
+  EXPECT_NEAR(found.distance, (1 - 2.0 / 4 + std::abs(0.5 - 3 * 2.0 / 4)) / 2, 1e-6);
+  EXPECT_NEAR(found.entropy, std::log(2.0) / 2, 1e-6);
+  EXPECT_EQ(found.monotonicity, 0) << "one step, from position 1 to 0";
 }
 
 TEST(AttentionStatistics, ErrorsOfLinksAgainstGold) {
