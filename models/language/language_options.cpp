@@ -28,6 +28,13 @@ void check_memory(const LanguageOptions& options) {
                         ", which counts from the beginning of each segment",
                     "choose --positions transformer-xl or others of distances, or drop --memory");
   }
+  const ScoreKind score = options.stack.score;
+  const bool by_dot_products = score == ScoreKind::dot || score == ScoreKind::scaled_dot || score == ScoreKind::cosine;
+  if (recipe_of(block.positions).turns && !by_dot_products) {
+    throw UserError(
+        memory + "score is " + std::string(name_of(score)) + ", with which rotary positions are not those of distances",
+        "choose --score scaled-dot or --positions transformer-xl, or drop --memory");
+  }
   if (recipe_of(block.self_attention).has_table) {
     throw UserError(memory + "self-attention is " + std::string(name_of(block.self_attention)) +
                         ", whose table counts from the beginning of each segment",
@@ -52,6 +59,10 @@ void check_language_options(const LanguageOptions& options) {
     throw UserError("self-attention is " + std::string(name_of(options.stack.block.self_attention)) +
                         ", which reads the text that a language model is to predict",
                     "choose --self-attention attention");
+  }
+  if (options.stack.score == ScoreKind::location) {
+    throw UserError("score is location, which needs a maximum length, but the texts of a language model have none",
+                    "choose another score");
   }
   if (stack.embedding_width != stack.block.width) {
     throw UserError("embedding-width is " + std::to_string(stack.embedding_width) +

@@ -45,6 +45,13 @@ void check_transformer(const ModelConfig& config, const OptionPlace& place) {
                ", which attends to later positions, which a decoder has not generated yet",
            "add --self-attention-in encoder");
   }
+  if (recipe_of(config.block.positions).turns && !recipe_of(kind).reads_keys &&
+      config.self_attention_in == StackChoice::both) {
+    refuse(place("positions"),
+           " is rotary, which turns queries and keys, but self-attention is " + std::string(name_of(kind)) +
+               ", which has no keys",
+           "choose --positions sinusoidal");
+  }
   if (config.max_positions && !has_tables(config)) {
     refuse(place("max-positions"), " is given, but no part of the model has a table of positions",
            "drop it, or choose one, such as --positions learned or --self-attention dense");
@@ -72,6 +79,9 @@ void check_attention(const ModelConfig& config, const OptionPlace& place) {
         place("coverage"),
         " is added to the keys of a score, but score " + std::string(name_of(score)) + " has none that it can change",
         "choose another score");
+  }
+  if (config.keys == StateKind::cell && score == ScoreKind::location) {
+    refuse(place("keys"), " is cell, but score is location, which reads no keys", "drop it, or choose another score");
   }
   const std::int64_t width = chosen(config.width, "width");
   if (halves_encoder(config) && width % 2 != 0) {
