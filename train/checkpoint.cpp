@@ -110,7 +110,7 @@ void save_checkpoint(const fs::path& run, Task& task, const Optimiser& optimiser
                remembered(task.model(), optimiser, task.objective_state(), averages), optimiser.identity());
   write_file_atomic(staged.path() / "state.json", to_json(state).dump(1) + "\n");
   write_manifest(staged.path());
-  staged.commit();
+  staged.replace();
 }
 
 void mark_best(const fs::path& run, std::int64_t step) {

@@ -221,7 +221,10 @@ void Session::record() {
   }
   check_same_inputs(run_.run, inputs_);
   if (checkpoint_) check_identity(checkpoint_->weights(), task_->identity(), run_.run);
-  if (ranks_.first()) write_config(run_.run, config_.options);
+  if (!ranks_.first()) return;
+  const std::string resume = std::exchange(run_.resume, "auto");  // a checkpoint applies to this call only
+  write_config(run_.run, config_.options);
+  run_.resume = resume;
 }
 
 void Session::hand_over() {

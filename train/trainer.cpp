@@ -102,6 +102,7 @@ void Trainer::skip_batches() {
   for (std::int64_t i = 0; i < config_.accumulate && !past_last_epoch(state_.position); ++i) {
     state_.position = next_batch().after;
   }
+  changed_ = save_request_ = true;  // the next batch may have to be skipped, too
   log::warn("skipped from epoch {}, batch {} to epoch {}, batch {}", from.epoch + 1, from.batch + 1,
             state_.position.epoch + 1, state_.position.batch + 1);
 }
@@ -348,6 +349,7 @@ void Trainer::validate() {
       ++state_.bad_validations;
     }
   }
+  changed_ = true;
   log::info("step {}  valid{}", state_.step, line);
   if (log_) log_->write("valid", state_.step, values);
 }
@@ -367,10 +369,11 @@ void Trainer::save() {
   save_request_ = false;
   if (!ranks_.first()) return;
   state_.seconds = seconds_;
-  if (saved_ != state_.step) {
+  if (saved_ != state_.step || changed_) {
     progress_.clear();
     save_checkpoint(run_, task_, optimiser_, state_, averaged());
     saved_ = state_.step;
+    changed_ = false;
     log_->write("save", state_.step, {});
   }
   if (!state_.scores.empty()) mark_best(run_, state_.scores.front().step);

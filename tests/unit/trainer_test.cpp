@@ -57,6 +57,21 @@ TEST(Trainer, KeepsTheLastAndTheBest) {
   EXPECT_EQ(checkpoint_steps(run.path()), (std::vector<std::int64_t>{4, 6, 12, 14}));
 }
 
+// Resumed with other validations, the step of the checkpoint itself is validated: the best, which is saved and kept.
+TEST(Trainer, AValidationAtTheResumedStepIsSaved) {
+  const TemporaryDirectory run;
+  PointSession first(run.path(), {.max_steps = 4, .valid_every = 4, .save_every = 2, .keep_last = 5});
+  first.trainer->train();
+  std::filesystem::remove_all(checkpoint_path(run.path(), 4));
+  PointSession resumed(run.path(), {.max_steps = 8, .valid_every = 2, .save_every = 2, .keep_last = 1});
+  resumed.task.best_step = 2;
+  resumed.trainer->restore(*Checkpoint::newest(run.path()));
+  resumed.trainer->train();
+  EXPECT_EQ(checkpoint_steps(run.path()), (std::vector<std::int64_t>{2, 8}));
+  EXPECT_EQ(read_file(run / "best"), "step-2\n");
+  EXPECT_EQ(Checkpoint(checkpoint_path(run.path(), 2)).state().scores.front().step, 2);
+}
+
 class TrainerOf : public testing::TestWithParam<OptimiserKind> {};
 
 TEST_P(TrainerOf, ResumeIsTheSameRun) {
