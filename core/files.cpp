@@ -10,10 +10,8 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <ctime>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -208,31 +206,16 @@ StagedDirectory::~StagedDirectory() {
   if (!path_.empty()) fs::remove_all(path_, ignored);
 }
 
-void StagedDirectory::sync_contents() const {
+void StagedDirectory::commit() {
   std::error_code error;
   for (fs::recursive_directory_iterator entry(path_, error), end; entry != end && !error; entry.increment(error)) {
     sync(entry->path());
   }
   if (error) fail(path_, "cannot be read", error.value());
   sync(path_);
-}
-
-void StagedDirectory::commit() {
-  sync_contents();
   if (rename(path_.c_str(), final_path_.c_str()) != 0) fail(final_path_, "cannot be put in place");
   path_.clear();
   sync_parent(final_path_);
-}
-
-void StagedDirectory::replace() {
-  std::error_code error;
-  if (!fs::exists(final_path_, error)) return commit();
-  sync_contents();
-  if (renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, final_path_.c_str(), RENAME_EXCHANGE) != 0) {
-    fail(final_path_, "cannot be replaced");
-  }
-  sync_parent(final_path_);
-  fs::remove_all(std::exchange(path_, {}), error);
 }
 
 void StagedDirectory::remove_leftovers(const fs::path& parent) {
