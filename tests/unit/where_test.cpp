@@ -31,7 +31,7 @@ std::map<std::string, std::vector<double>> values_of(const Breakdown& breakdown)
     for (const std::optional<Estimate>& value : group.values) {
       values[group.name].push_back(value ? value->value : -1);
       if (!value) continue;
-      EXPECT_LE(value->low, value->high) << breakdown.id << ", " << group.name;
+      EXPECT_FALSE(value->low > value->high) << breakdown.id << ", " << group.name;
     }
   }
   return values;
