@@ -27,9 +27,10 @@ TEST(Alignment, PiecesAreOfTheWordsThatTheyOverlap) {
   EXPECT_EQ(pieces_of_words("a whole day", {{0, 1}, {1, 4}, {4, 7}, {7, 11}}), (PiecesOfWords{{0}, {1, 2}, {3}}));
   // A space alone is of the word behind it, a piece over two words of both, one behind the last word of none.
   EXPECT_EQ(pieces_of_words(" a b c ", {{0, 1}, {1, 4}, {4, 5}, {5, 6}, {6, 7}}), (PiecesOfWords{{0, 1}, {1}, {2, 3}}));
-  // A character as three bytes, of which the last has the width; U+00A0 is white space.
-  EXPECT_EQ(pieces_of_words("\xe4\xb8\xad\xc2\xa0x", {{0, 0}, {0, 0}, {0, 3}, {3, 6}}),
-            (PiecesOfWords{{0, 1, 2}, {3}}));
+  // A character as three bytes, of which the last has the width.
+  EXPECT_EQ(pieces_of_words("\xe4\xb8\xad x", {{0, 0}, {0, 0}, {0, 3}, {3, 5}}), (PiecesOfWords{{0, 1, 2}, {3}}));
+  // U+00A0 is not between words, as in files of links.
+  EXPECT_EQ(pieces_of_words("a\xc2\xa0x b", {{0, 1}, {1, 4}, {4, 6}}), (PiecesOfWords{{0, 1}, {2}}));
   EXPECT_EQ(pieces_of_words("cut off", {{0, 2}}), (PiecesOfWords{{0}, {}}));
   EXPECT_EQ(pieces_of_words(" ", {{0, 1}}), PiecesOfWords{});
 }
