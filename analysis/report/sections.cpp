@@ -80,7 +80,7 @@ void SectionMaker::add_only_texts(Section& section, const std::string& consequen
     if (system.only_text) names.push_back(system.name);
   }
   if (names.empty()) return;
-  section.add(Paragraph{fmt::format("Of {}, only the translations are compared. {}.", listed(names), consequence)});
+  section.add(Paragraph{fmt::format("Compared by their translations alone: {}. {}.", listed(names), consequence)});
 }
 
 std::size_t SectionMaker::num_models() const {

@@ -28,9 +28,9 @@ void check_memory(const LanguageOptions& options) {
                         ", which counts from the beginning of each segment",
                     "choose --positions transformer-xl or others of distances, or drop --memory");
   }
+  // A score that maps queries and keys depends on the angles of both, not on their difference alone.
   const ScoreKind score = options.stack.score;
-  const bool by_dot_products = score == ScoreKind::dot || score == ScoreKind::scaled_dot || score == ScoreKind::cosine;
-  if (recipe_of(block.positions).turns && !by_dot_products) {
+  if (recipe_of(block.positions).turns && !recipe_of(score).needs_equal_widths) {
     throw UserError(
         memory + "score is " + std::string(name_of(score)) + ", with which rotary positions are not those of distances",
         "choose --score scaled-dot or --positions transformer-xl, or drop --memory");
