@@ -95,8 +95,8 @@ class Breakable {
 
   const Verb& transitive(unsigned objects) {
     return draw_.pick_where(verbs(), [&](const Verb& verb) {
-      return verb.object == Object::accusative && !verb.recipient && (verb.subjects & kPerson) != 0 &&
-             verb.particle.empty() && (verb.objects & objects) != 0 && verb.english.find(' ') == std::string_view::npos;
+      return verb.object == Object::accusative && (verb.subjects & kPerson) != 0 && verb.particle.empty() &&
+             (verb.objects & objects) != 0 && verb.english.find(' ') == std::string_view::npos;
     });
   }
 

@@ -69,7 +69,7 @@ class Contrasts : private PlainClauses {
     if (adverb || (!last && !past_be && clause.subject.person && chance(0.6))) {
       // No object in German, where it might be read as the subject.
       clause.verb = &pick_where(verbs(), [&](const Verb& verb) {
-        return is_intransitive(verb) || (english_ && verb.object == Object::accusative && !verb.recipient);
+        return is_intransitive(verb) || (english_ && verb.object == Object::accusative);
       });
       complete(clause, any_number());
       if (adverb) clause.frequency = &pick(frequencies());
@@ -90,7 +90,7 @@ class Contrasts : private PlainClauses {
 
   MinimalPair pronoun(bool plural) {
     const auto is_of_things = [](const Verb& verb) {
-      return verb.object == Object::accusative && !verb.recipient && (verb.objects & (kPerson | kAnimal)) == 0;
+      return verb.object == Object::accusative && (verb.objects & (kPerson | kAnimal)) == 0;
     };
     Clause clause, other;
     clause.tense = other.tense = any_tense();
@@ -153,8 +153,7 @@ class Contrasts : private PlainClauses {
     clause.tense = any_tense();
     if (of_object) {
       clause.subject = phrase(kPerson, any_number());
-      clause.verb =
-          &pick_where(verbs(), [](const Verb& verb) { return verb.object == Object::accusative && !verb.recipient; });
+      clause.verb = &pick_where(verbs(), [](const Verb& verb) { return verb.object == Object::accusative; });
       clause.object = owned(with_gendered_article(clause.verb->objects));
     } else {
       clause.subject = with_gendered_article(kPerson | kAnimal | kGoods | kText | kPlace);
@@ -231,9 +230,8 @@ class Contrasts : private PlainClauses {
     } else {
       clause.tense = any_tense();
       clause.subject = phrase(kPerson, any_number());
-      clause.verb = &pick_where(verbs(), [](const Verb& verb) {
-        return verb.object == Object::accusative && !verb.recipient && (verb.objects & kPlace) == 0;
-      });
+      clause.verb = &pick_where(
+          verbs(), [](const Verb& verb) { return verb.object == Object::accusative && (verb.objects & kPlace) == 0; });
       clause.object = owned(phrase(clause.verb->objects, Number::singular));
       clause.object->determiner = Determiner::indefinite;  // kein
     }

@@ -95,9 +95,9 @@ Clause to_clause(const Event& event, const Refer& refer) {
   if (event.price) clause.adverbials.push_back({&kFor, to_price(*event.price)});
   if (event.place) {
     const Entity& place = *event.place;
-    const Preposition* fitting = event.verb != nullptr && event.verb->goal ? &kTo
-                                 : place.named()                           ? &kIn
-                                                                           : place.noun->at;
+    const Preposition* fitting = event.verb != nullptr && event.verb->has_goal() ? &kTo
+                                 : place.named()                                 ? &kIn
+                                                                                 : place.noun->at;
     clause.adverbials.push_back({event.preposition != nullptr ? event.preposition : fitting, refer(place, false)});
   }
   for (const Event& reason : event.because) {

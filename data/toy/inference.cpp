@@ -117,7 +117,7 @@ class Claims {
       if (const Verb* synonym = toy::synonym(*event.verb)) event.verb = synonym;
     } else if (draw_.chance(0.1)) {
       event.verb = &draw_.pick_where(verbs(), [&](const Verb& verb) {
-        return verb.object == Object::accusative && !verb.recipient && (verb.objects & event.object->noun->kinds) != 0;
+        return verb.object == Object::accusative && (verb.objects & event.object->noun->kinds) != 0;
       });
     }
     event.object->noun = &word_near(*event.object->noun);

@@ -32,10 +32,12 @@ struct Preposition {
   Case governs;
 };
 
+// Words without German are of the documents and labelled sets alone (thesaurus.hpp).
 struct Noun {
-  std::string_view english, english_plural, german, german_plural;
-  Gender gender;
+  std::string_view english, english_plural;
   unsigned kinds;
+  std::string_view german = {}, german_plural = {};
+  Gender gender = Gender::neuter;
   bool weak = false;                // the n-declension: der Student, den Studenten
   const Preposition* at = nullptr;  // of places: in the garden, at the station
 };
@@ -46,22 +48,27 @@ struct Modifier {
 };
 
 struct Adjective {
-  std::string_view english, german, stem;  // stem: what endings are added to (teuer, teur-)
+  std::string_view english;
   unsigned kinds;
+  std::string_view german = {}, stem = {};  // stem: what endings are added to (teuer, teur-)
 };
 
-enum class Object { none, accusative, dative, clause };
+// What a verb governs: dative_and_accusative gives something to someone, goal goes somewhere.
+enum class Object { none, goal, accusative, dative, dative_and_accusative, clause };
 
 struct Verb {
-  std::string_view english, third, past, particle;
-  // Forms without the separable prefix, but for the participle: rufen, rufe, ruft, angerufen with prefix "an".
-  std::string_view infinitive, first, german_third, participle, prefix;
+  std::string_view english, third, past;
   Object object;
-  unsigned subjects, objects;               // kinds
+  unsigned subjects, objects;  // kinds
+  // Forms without the separable prefix, but for the participle: rufen, rufe, ruft, angerufen with prefix "an".
+  std::string_view infinitive = {}, first = {}, german_third = {}, participle = {}, prefix = {};
   bool with_sein = false;                   // perfect with sein
+  std::string_view particle = {};           // English: pick up
   const Preposition* complement = nullptr;  // wait for, warten auf: governs a noun of `objects`
-  bool recipient = false;                   // gives something to someone
-  bool goal = false;                        // goes somewhere
+
+  bool has_recipient() const { return object == Object::dative_and_accusative; }
+  bool has_goal() const { return object == Object::goal; }
+  bool has_object() const { return object == Object::accusative || object == Object::dative || has_recipient(); }
 };
 
 struct Modal {

@@ -2,9 +2,7 @@
 
 namespace attend::toy {
 
-bool is_intransitive(const Verb& verb) {
-  return verb.object == Object::none && verb.complement == nullptr && !verb.goal;
-}
+bool is_intransitive(const Verb& verb) { return verb.object == Object::none && verb.complement == nullptr; }
 
 NounPhrase PlainClauses::phrase(unsigned kinds, Number number) {
   NounPhrase phrase = of_noun(noun_of(kinds));
@@ -19,10 +17,10 @@ NounPhrase PlainClauses::phrase(unsigned kinds, Number number) {
 
 void PlainClauses::complete(Clause& clause, Number number) {
   const Verb& verb = *clause.verb;
-  if (verb.object != Object::none) clause.object = owned(phrase(verb.objects, number));
-  if (verb.recipient) clause.recipient = owned(phrase(kPerson, number));
+  if (verb.has_object()) clause.object = owned(phrase(verb.objects, number));
+  if (verb.has_recipient()) clause.recipient = owned(phrase(kPerson, number));
   if (verb.complement != nullptr) clause.adverbials.push_back({verb.complement, phrase(verb.objects, number)});
-  if (verb.goal) clause.adverbials.push_back({&kTo, phrase(kPlace, Number::singular)});
+  if (verb.has_goal()) clause.adverbials.push_back({&kTo, phrase(kPlace, Number::singular)});
 }
 
 Clause PlainClauses::deed(Tense tense) {
@@ -69,7 +67,7 @@ Clause PlainClauses::relative(const NounPhrase& head, Tense tense, Number others
   if (head.person && tense == Tense::past && chance(0.5)) {
     clause.subject = std::move(stand_in);
     clause.verb = &pick_where(verbs(), [&](const Verb& verb) {
-      return verb.object != Object::clause && !is_intransitive(verb) && !(verb.goal && others == Number::plural);
+      return verb.object != Object::clause && !is_intransitive(verb) && !(verb.has_goal() && others == Number::plural);
     });
     complete(clause, others);
     if (clause.object && !clause.recipient && chance(0.2)) {
@@ -78,7 +76,7 @@ Clause PlainClauses::relative(const NounPhrase& head, Tense tense, Number others
     return clause;
   }
   clause.verb = &pick_where(verbs(), [&](const Verb& verb) {
-    return (verb.objects & head.noun->kinds) != 0 && !verb.recipient && verb.complement == nullptr;
+    return (verb.objects & head.noun->kinds) != 0 && !verb.has_recipient() && verb.complement == nullptr;
   });
   clause.subject = phrase(kPerson, others);
   if (chance(0.25)) clause.subject = standing_for(clause.subject, NounPhraseKind::pronoun);

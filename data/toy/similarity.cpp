@@ -37,7 +37,7 @@ class Similar {
 
  private:
   static bool fits(const Verb& verb, const Entity& object) {
-    return verb.object == Object::accusative && !verb.recipient && (verb.objects & object.noun->kinds) != 0;
+    return verb.object == Object::accusative && (verb.objects & object.noun->kinds) != 0;
   }
 
   const Verb& other_verb(const Event& event, const Entity& object) {

@@ -99,8 +99,7 @@ class World : private Draw {
     if ((kinds & kPerson) != 0 && chance(0.65)) return action(std::move(stand_in), depth);
     Clause clause;
     clause.verb = &pick_where(verbs(), [&](const Verb& verb) {
-      return verb.object != Object::none && verb.object != Object::clause && (verb.objects & kinds) != 0 &&
-             !verb.recipient;
+      return (verb.object == Object::accusative || verb.object == Object::dative) && (verb.objects & kinds) != 0;
     });
     clause.tense = past_ ? Tense::past : Tense::present;
     clause.subject = subject(kPerson, 0);
@@ -126,7 +125,7 @@ class World : private Draw {
       }
     }
     NounPhrase phrase = noun_phrase(verb.objects);
-    if (depth > 0 && !verb.recipient && chance(0.3)) {
+    if (depth > 0 && !verb.has_recipient() && chance(0.3)) {
       phrase.relative = std::make_unique<Clause>(relative(phrase, depth - 1));
     }
     return std::make_unique<NounPhrase>(std::move(phrase));
@@ -155,10 +154,8 @@ class World : private Draw {
   // The arguments of a verb: object, recipient, complement, goal.
   void complete(Clause& clause, int depth) {
     const Verb& verb = *clause.verb;
-    if (verb.object == Object::accusative || verb.object == Object::dative) {
-      clause.object = object(verb, clause.subject, depth);
-    }
-    if (verb.recipient) {
+    if (verb.has_object()) clause.object = object(verb, clause.subject, depth);
+    if (verb.has_recipient()) {
       NounPhrase recipient = chance(0.2) ? person_name() : noun_phrase(kPerson);
       recipient.count.reset();
       if (recipient.determiner == Determiner::bare || recipient.determiner == Determiner::indefinite) {
@@ -167,7 +164,7 @@ class World : private Draw {
       clause.recipient = std::make_unique<NounPhrase>(std::move(recipient));
     }
     if (verb.complement) clause.adverbials.push_back({verb.complement, noun_phrase(verb.objects)});
-    if (verb.goal) clause.adverbials.push_back(goal());
+    if (verb.has_goal()) clause.adverbials.push_back(goal());
   }
 
   // Someone does something.
@@ -237,7 +234,7 @@ class World : private Draw {
       if (chance(0.7)) return state(std::move(it));
       Clause clause;
       clause.verb = &pick_where(verbs(), [&](const Verb& verb) {
-        return verb.object == Object::accusative && (verb.objects & object->noun->kinds) != 0 && !verb.recipient;
+        return verb.object == Object::accusative && (verb.objects & object->noun->kinds) != 0;
       });
       clause.tense = past_ ? Tense::past : Tense::present;
       clause.subject = subject(kPerson, 0);
@@ -255,9 +252,8 @@ class World : private Draw {
   Clause purpose(const Clause& main) {
     Clause clause;
     clause.subject = standing_for(main.subject, NounPhraseKind::pronoun);
-    clause.verb = &pick_where(verbs(), [](const Verb& verb) {
-      return (verb.object == Object::accusative || verb.object == Object::dative) && (verb.subjects & kPerson) != 0;
-    });
+    clause.verb =
+        &pick_where(verbs(), [](const Verb& verb) { return verb.has_object() && (verb.subjects & kPerson) != 0; });
     complete(clause, 0);
     return clause;
   }
@@ -309,7 +305,7 @@ class World : private Draw {
       clause.subject = {.kind = NounPhraseKind::interrogative};
       return clause;
     }
-    const bool thing = clause.object && clause.verb != &kCost && clause.verb->object == Object::accusative &&
+    const bool thing = clause.object && clause.verb != &kCost && clause.verb->object != Object::dative &&
                        (clause.verb->objects & (kPerson | kAnimal)) == 0;
     if (kind < 0.75 && thing) {
       *clause.object = {.kind = NounPhraseKind::interrogative, .person = false};
