@@ -72,7 +72,7 @@ class Contrasts : private PlainClauses {
         return is_intransitive(verb) || (english_ && verb.object == Object::accusative);
       });
       complete(clause, any_number());
-      if (adverb) clause.frequency = &pick(frequencies());
+      if (adverb) clause.frequency = &pick(kFrequencies);
     } else {
       clause.predicate = &adjective_for(clause.subject.noun->kinds);
       clause.very = last && distance_ == 2;
@@ -98,7 +98,7 @@ class Contrasts : private PlainClauses {
     clause.subject = phrase(kPerson, Number::singular);  // not the antecedent of "them"
     clause.verb = &pick_where(verbs(), is_of_things);
     clause.object = owned(phrase(clause.verb->objects, plural ? Number::plural : Number::singular));
-    if (past && chance(0.5)) clause.time = time_of(pick(past_times()));
+    if (past && chance(0.5)) clause.time = time_of(pick(kPastTimes));
     other.subject = phrase(kPerson, any_number());
     if (chance(0.3)) {
       other.subject = standing_for(other.subject, NounPhraseKind::pronoun);
@@ -130,8 +130,8 @@ class Contrasts : private PlainClauses {
     Clause& clause = sentence.clauses[0];
     if (future) clause.modal = &modal("will");
     // The first times of the past and of the future differ in their first words: yesterday, tomorrow.
-    const std::size_t time = below(future_times().size());
-    const Phrase &past = past_times()[time], &coming = future_times()[time];
+    const std::size_t time = below(std::size(kFutureTimes));
+    const Phrase &past = kPastTimes[time], &coming = kFutureTimes[time];
     clause.time = time_of(future ? coming : past);
     clause.time_first = chance(0.45);
     const std::vector<Word> better = say(sentence);
@@ -184,10 +184,10 @@ class Contrasts : private PlainClauses {
     clause.verb = &verb(english);
     complete(clause, any_number());
     if (chance(0.5)) {
-      clause.time = time_of(pick(present_times()));
+      clause.time = time_of(pick(kPresentTimes));
       clause.time_first = chance(0.45);
     } else if (chance(0.5)) {
-      clause.frequency = &pick(frequencies());
+      clause.frequency = &pick(kFrequencies);
     }
     Sentence sentence = of_clause(std::move(clause));
     Clause& said = sentence.clauses[0];

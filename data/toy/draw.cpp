@@ -24,7 +24,7 @@ std::string Draw::number(std::uint64_t low, std::uint64_t high) {
 
 Time Draw::time(bool past, bool future) {
   if (chance(0.12)) {
-    const Phrase& day = pick(weekdays());
+    const Phrase& day = pick(kWeekdays);
     return {"on " + std::string(day.english), "am " + std::string(day.german)};
   }
   if (chance(0.12)) {
@@ -38,11 +38,11 @@ Time Draw::time(bool past, bool future) {
     return {"in " + year, "im+Jahr " + year};
   }
   if ((past || future) && chance(0.18)) {
-    const Phrase& month = pick(months());
+    const Phrase& month = pick(kMonths);
     const std::string day = number(1, 28);
     return {"on " + day + " " + std::string(month.english), "am " + day + ". " + std::string(month.german)};
   }
-  return time_of(pick(past ? past_times() : future ? future_times() : present_times()));
+  return time_of(past ? pick(kPastTimes) : future ? pick(kFutureTimes) : pick(kPresentTimes));
 }
 
 Time time_of(const Phrase& phrase) { return {std::string(phrase.english), std::string(phrase.german)}; }

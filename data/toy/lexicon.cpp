@@ -6,17 +6,6 @@
 
 namespace attend::toy {
 
-const Preposition kIn{"in", "in", Case::dative};
-const Preposition kTo{"to", "zu", Case::dative};
-const Preposition kToTown{"to", "nach", Case::dative};
-const Preposition kWith{"with", "mit", Case::dative};
-const Preposition kFor{"for", "für", Case::accusative};
-
-const Conjunction kThat{"that", "dass"};
-const Conjunction kWhether{"whether", "ob"};
-const Conjunction kPurpose{"in+order", "um"};  // and, before the infinitive, "to" and "zu"
-
-const Noun kEuro{"euro", "euros", 0, "Euro", "Euro", Gender::masculine};
 const Verb kCost{"cost", "costs", "cost", Object::accusative, kGoods, 0, "kosten", "koste", "kostet", "gekostet"};
 
 namespace {
@@ -31,8 +20,6 @@ const Preposition kWaitFor{"for", "auf", Case::accusative};
 const Preposition kThinkOf{"of", "an", Case::accusative};
 const Preposition kTalkAbout{"about", "über", Case::accusative};
 const Preposition kDreamOf{"of", "von", Case::dative};
-const Preposition kBeside[] = {
-    {"behind", "hinter", Case::dative}, {"in+front+of", "vor", Case::dative}, {"next+to", "neben", Case::dative}};
 
 // No noun with identical singular and plural in English: the source must determine the number.
 const Noun kNouns[] = {
@@ -134,9 +121,6 @@ const Noun kNouns[] = {
     {"hotel", "hotels", kPlace, "Hotel", "Hotels", n, false, &kIn},
     {"theater", "theaters", kPlace, "Theater", "Theater", n, false, &kIn},
 };
-
-const Modifier kModifiers[] = {{"kitchen", "Küchen"}, {"garden", "Garten"}, {"office", "Büro"},   {"school", "Schul"},
-                               {"hotel", "Hotel"},    {"cellar", "Keller"}, {"church", "Kirchen"}};
 
 constexpr unsigned kBeing = kPerson | kAnimal;
 constexpr unsigned kThing = kGoods | kText | kFood | kClothes | kRepairable | kOpenable;
@@ -260,37 +244,6 @@ const Verb kAllVerbs[] = {
     {"ask", "asks", "asked", Object::clause, kPerson, 0, "fragen", "frage", "fragt", "gefragt"},
 };
 
-const Modal kModals[] = {
-    {"can", "can", "kann", "können", "kann", false},         {"should", "should", "sollte", "sollten", "sollte", false},
-    {"may", "may", "darf", "dürfen", "darf", false},         {"have to", "has to", "muss", "müssen", "muss", true},
-    {"want to", "wants to", "will", "wollen", "will", true}, {"will", "will", "wird", "werden", "werde", false, true},
-};
-
-constexpr Phrase kPastTimes[] = {{"yesterday", "gestern"},          {"yesterday evening", "gestern Abend"},
-                                 {"last week", "letzte Woche"},     {"last year", "letztes Jahr"},
-                                 {"last summer", "letzten Sommer"}, {"two+weeks+ago", "vor+zwei+Wochen"}};
-constexpr Phrase kPresentTimes[] = {{"today", "heute"},
-                                    {"now", "jetzt"},
-                                    {"every day", "jeden Tag"},
-                                    {"every evening", "jeden Abend"},
-                                    {"in+the morning", "am Morgen"},
-                                    {"in+the evening", "am Abend"}};
-constexpr Phrase kFutureTimes[] = {{"tomorrow", "morgen"},
-                                   {"tomorrow evening", "morgen Abend"},
-                                   {"next week", "nächste Woche"},
-                                   {"next year", "nächstes Jahr"}};
-constexpr Phrase kWeekdays[] = {{"Monday", "Montag"},       {"Tuesday", "Dienstag"}, {"Wednesday", "Mittwoch"},
-                                {"Thursday", "Donnerstag"}, {"Friday", "Freitag"},   {"Saturday", "Samstag"},
-                                {"Sunday", "Sonntag"}};
-constexpr Phrase kMonths[] = {{"January", "Januar"},  {"February", "Februar"},  {"March", "März"},
-                              {"April", "April"},     {"May", "Mai"},           {"June", "Juni"},
-                              {"July", "Juli"},       {"August", "August"},     {"September", "September"},
-                              {"October", "Oktober"}, {"November", "November"}, {"December", "Dezember"}};
-constexpr Phrase kFrequencies[] = {
-    {"often", "oft"}, {"always", "immer"}, {"never", "nie"}, {"sometimes", "manchmal"}, {"rarely", "selten"}};
-constexpr Phrase kQuestionWords[] = {{"why", "warum"}, {"when", "wann"}, {"where", "wo"}};
-
-constexpr Conjunction kCoordinators[] = {{"and", "und"}, {"but", "aber"}};
 // "when" is not used in the present, where German would not distinguish it from "if".
 constexpr Conjunction kSubordinatorsPast[] = {
     {"because", "weil"}, {"although", "obwohl"}, {"before", "bevor"}, {"while", "während"}, {"when", "als"}};
@@ -307,20 +260,9 @@ const auto& find(const Entries& entries, std::string_view english) {
 }  // namespace
 
 std::span<const Noun> nouns() { return kNouns; }
-std::span<const Modifier> modifiers() { return kModifiers; }
 std::span<const Adjective> adjectives() { return kAdjectives; }
 std::span<const Verb> verbs() { return kAllVerbs; }
-std::span<const Modal> modals() { return kModals; }
-std::span<const Phrase> past_times() { return kPastTimes; }
-std::span<const Phrase> present_times() { return kPresentTimes; }
-std::span<const Phrase> future_times() { return kFutureTimes; }
-std::span<const Phrase> weekdays() { return kWeekdays; }
-std::span<const Phrase> months() { return kMonths; }
-std::span<const Phrase> frequencies() { return kFrequencies; }
-std::span<const Conjunction> coordinators() { return kCoordinators; }
-std::span<const Phrase> question_words() { return kQuestionWords; }
 std::span<const Conjunction> subordinators(bool past) { return past ? kSubordinatorsPast : kSubordinatorsPresent; }
-std::span<const Preposition> beside_buildings() { return kBeside; }
 
 const Noun& noun(std::string_view english) { return find(kNouns, english); }
 const Verb& verb(std::string_view english) { return find(kAllVerbs, english); }

@@ -85,28 +85,60 @@ struct Conjunction {
   std::string_view english, german;
 };
 
+inline constexpr Modifier kModifiers[] = {{"kitchen", "Küchen"}, {"garden", "Garten"}, {"office", "Büro"},
+                                          {"school", "Schul"},   {"hotel", "Hotel"},   {"cellar", "Keller"},
+                                          {"church", "Kirchen"}};
+
+inline constexpr Modal kModals[] = {
+    {"can", "can", "kann", "können", "kann", false},         {"should", "should", "sollte", "sollten", "sollte", false},
+    {"may", "may", "darf", "dürfen", "darf", false},         {"have to", "has to", "muss", "müssen", "muss", true},
+    {"want to", "wants to", "will", "wollen", "will", true}, {"will", "will", "wird", "werden", "werde", false, true},
+};
+
+inline constexpr Phrase kPastTimes[] = {{"yesterday", "gestern"},          {"yesterday evening", "gestern Abend"},
+                                        {"last week", "letzte Woche"},     {"last year", "letztes Jahr"},
+                                        {"last summer", "letzten Sommer"}, {"two+weeks+ago", "vor+zwei+Wochen"}};
+inline constexpr Phrase kPresentTimes[] = {{"today", "heute"},
+                                           {"now", "jetzt"},
+                                           {"every day", "jeden Tag"},
+                                           {"every evening", "jeden Abend"},
+                                           {"in+the morning", "am Morgen"},
+                                           {"in+the evening", "am Abend"}};
+inline constexpr Phrase kFutureTimes[] = {{"tomorrow", "morgen"},
+                                          {"tomorrow evening", "morgen Abend"},
+                                          {"next week", "nächste Woche"},
+                                          {"next year", "nächstes Jahr"}};
+inline constexpr Phrase kWeekdays[] = {{"Monday", "Montag"},       {"Tuesday", "Dienstag"}, {"Wednesday", "Mittwoch"},
+                                       {"Thursday", "Donnerstag"}, {"Friday", "Freitag"},   {"Saturday", "Samstag"},
+                                       {"Sunday", "Sonntag"}};
+inline constexpr Phrase kMonths[] = {{"January", "Januar"},  {"February", "Februar"},  {"March", "März"},
+                                     {"April", "April"},     {"May", "Mai"},           {"June", "Juni"},
+                                     {"July", "Juli"},       {"August", "August"},     {"September", "September"},
+                                     {"October", "Oktober"}, {"November", "November"}, {"December", "Dezember"}};
+inline constexpr Phrase kFrequencies[] = {
+    {"often", "oft"}, {"always", "immer"}, {"never", "nie"}, {"sometimes", "manchmal"}, {"rarely", "selten"}};
+inline constexpr Phrase kQuestionWords[] = {{"why", "warum"}, {"when", "wann"}, {"where", "wo"}};
+
+inline constexpr Conjunction kCoordinators[] = {{"and", "und"}, {"but", "aber"}};
+inline constexpr Conjunction kThat{"that", "dass"};
+inline constexpr Conjunction kWhether{"whether", "ob"};
+inline constexpr Conjunction kPurpose{"in+order", "um"};  // and, before the infinitive, "to" and "zu"
+
+inline constexpr Preposition kIn{"in", "in", Case::dative};
+inline constexpr Preposition kTo{"to", "zu", Case::dative};
+inline constexpr Preposition kToTown{"to", "nach", Case::dative};
+inline constexpr Preposition kWith{"with", "mit", Case::dative};
+inline constexpr Preposition kFor{"for", "für", Case::accusative};
+inline constexpr Preposition kBesideBuildings[] = {
+    {"behind", "hinter", Case::dative}, {"in+front+of", "vor", Case::dative}, {"next+to", "neben", Case::dative}};
+
+inline constexpr Noun kEuro{"euro", "euros", 0, "Euro", "Euro", Gender::masculine};
+extern const Verb kCost;
+
 std::span<const Noun> nouns();
-std::span<const Modifier> modifiers();
 std::span<const Adjective> adjectives();
 std::span<const Verb> verbs();
-std::span<const Modal> modals();
-
-std::span<const Phrase> past_times();
-std::span<const Phrase> present_times();
-std::span<const Phrase> future_times();
-std::span<const Phrase> weekdays();
-std::span<const Phrase> months();
-std::span<const Phrase> frequencies();
-std::span<const Phrase> question_words();
-
-std::span<const Conjunction> coordinators();
 std::span<const Conjunction> subordinators(bool past);
-extern const Conjunction kThat, kWhether, kPurpose;
-
-extern const Preposition kIn, kTo, kToTown, kWith, kFor;
-std::span<const Preposition> beside_buildings();
-extern const Noun kEuro;
-extern const Verb kCost;
 
 // The entry whose English base form is `english`; std::logic_error if there is none.
 const Noun& noun(std::string_view english);

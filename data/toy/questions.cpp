@@ -134,8 +134,8 @@ class Questions {
     clause.mood = Mood::question;
     NounPhrase interrogative{.kind = NounPhraseKind::interrogative};
     if (query.asks == Asks::whom) clause.question_word = &kWhom;
-    if (query.asks == Asks::where) clause.question_word = &question_words()[2];
-    if (query.asks == Asks::when) clause.question_word = &question_words()[1];
+    if (query.asks == Asks::where) clause.question_word = &kQuestionWords[2];
+    if (query.asks == Asks::when) clause.question_word = &kQuestionWords[1];
     if (query.asks == Asks::price) clause.question_word = &kHowMany;
     if (query.asks == Asks::who) {
       clause.subject = std::move(interrogative);

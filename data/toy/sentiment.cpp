@@ -30,7 +30,7 @@ class Opinion {
     }
     const bool contrast = form < 0.75;  // "but", else "and"
     Sentence sentence = of_clause(clause(positive != contrast));
-    sentence.joiners.push_back(&coordinators()[contrast ? 1 : 0]);
+    sentence.joiners.push_back(&kCoordinators[contrast ? 1 : 0]);
     sentence.clauses.push_back(clause(positive));
     return sentence;
   }

@@ -147,7 +147,7 @@ class Plot {
   }
 
   Time today() const {
-    const Phrase& day = weekdays()[day_ % weekdays().size()];
+    const Phrase& day = kWeekdays[day_ % std::size(kWeekdays)];
     return {"on " + std::string(day.english), "am " + std::string(day.german)};
   }
   Time next_day() {
@@ -316,7 +316,7 @@ class Plot {
           .verb = &verb("see"),
           .object = thief,
           .place = building,
-          .preposition = &draw_.pick(beside_buildings())});
+          .preposition = &draw_.pick(kBesideBuildings)});
     tell({.agent = friend_, .verb = &verb("follow"), .object = thief});
     tell({.agent = thief, .verb = &verb("lose"), .object = thing, .place = place()});
     tell({.agent = friend_, .verb = &verb("give"), .object = thing, .recipient = hero_, .time = next_day()});

@@ -16,7 +16,7 @@ class World : private Draw {
     const int depth = words < 10 ? 0 : words < 20 ? 1 : 2;
     Sentence sentence = of_clause(main_clause(depth));
     while (to_english(sentence).size() + 5 < words) {
-      sentence.joiners.push_back(&pick(coordinators()));
+      sentence.joiners.push_back(&pick(kCoordinators));
       sentence.clauses.push_back(main_clause(depth));
     }
     return sentence;
@@ -31,7 +31,7 @@ class World : private Draw {
   // A noun with a determiner, perhaps in the plural, with adjectives or a number.
   NounPhrase noun_phrase(unsigned kinds) {
     NounPhrase phrase = of_noun(noun_of(kinds));
-    if ((phrase.noun->kinds & kCompound) != 0 && chance(0.5)) phrase.modifier = &pick(modifiers());
+    if ((phrase.noun->kinds & kCompound) != 0 && chance(0.5)) phrase.modifier = &pick(kModifiers);
     if (chance(0.28)) phrase.number = Number::plural;
     const bool plural = phrase.number == Number::plural;
     const double kind = random_.uniform();
@@ -142,7 +142,7 @@ class World : private Draw {
   Adverbial location() {
     if (chance(0.25)) return {&kIn, town()};
     NounPhrase phrase = place();
-    const Preposition* preposition = chance(0.2) ? &pick(beside_buildings()) : phrase.noun->at;
+    const Preposition* preposition = chance(0.2) ? &pick(kBesideBuildings) : phrase.noun->at;
     return {preposition, std::move(phrase)};
   }
 
@@ -175,13 +175,13 @@ class World : private Draw {
     clause.verb = &pick_where(
         verbs(), [&](const Verb& verb) { return (verb.subjects & kinds) != 0 && verb.object != Object::clause; });
     clause.tense = past_ ? Tense::past : Tense::present;
-    if (!past_ && chance(0.35)) clause.modal = &pick(modals());
+    if (!past_ && chance(0.35)) clause.modal = &pick(kModals);
     complete(clause, depth);
     const bool has_relative = clause.object && clause.object->relative;
     if (negatable(clause.subject) && chance(0.15) && !(clause.object && clause.object->count)) {
       clause.negated = true;
     } else if (chance(0.12) && clause.modal == nullptr) {
-      clause.frequency = &pick(frequencies());
+      clause.frequency = &pick(kFrequencies);
     }
     if (!has_relative && clause.frequency == nullptr && chance(0.4)) {
       clause.time = time(past_, clause.modal != nullptr && clause.modal->future);
@@ -311,9 +311,9 @@ class World : private Draw {
       *clause.object = {.kind = NounPhraseKind::interrogative, .person = false};
       return clause;
     }
-    clause.question_word = &question_words()[clause.verb == nullptr || clause.time || !clause.adverbials.empty()
-                                                 ? 0
-                                                 : random_.below(question_words().size())];
+    clause.question_word = &kQuestionWords[clause.verb == nullptr || clause.time || !clause.adverbials.empty()
+                                               ? 0
+                                               : random_.below(std::size(kQuestionWords))];
     return clause;
   }
 

@@ -72,7 +72,7 @@ inline Sentence she_sings_but_he_sleeps() {
   late.subordinates.push_back({&because(), state(the("dog"), "old"), true});
   sentence.clauses.push_back(action(the("woman"), "sing"));
   sentence.clauses.push_back(std::move(late));
-  sentence.joiners.push_back(&coordinators()[1]);
+  sentence.joiners.push_back(&kCoordinators[1]);
   return sentence;
 }
 

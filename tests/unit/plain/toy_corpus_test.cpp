@@ -68,7 +68,7 @@ TEST(ToyGrammar, PurposeIsAnInfinitiveWithZu) {
 
 TEST(ToyGrammar, NumberAgreesAcrossARelativeClause) {
   NounPhrase keys = the("key", Number::plural);
-  keys.modifier = &modifiers()[0];
+  keys.modifier = &kModifiers[0];
   keys.relative = std::make_unique<Clause>(
       action(the("man"), "lose", stand_in(NounPhraseKind::relative, "key", false, Number::plural), Tense::past));
   expect_pair(state(std::move(keys), "new"), "The kitchen keys that the man lost are new.",
@@ -117,7 +117,7 @@ TEST(ToyGrammar, QuestionsOpenWithTheVerbOrTheQuestionWord) {
               "0-0 1-1 2-2 3-5 4-3 5-4");
   Clause why = action(the("uncle"), "wake");
   why.mood = Mood::question;
-  why.question_word = &question_words()[0];
+  why.question_word = &kQuestionWords[0];
   expect_pair(std::move(why), "Why does the uncle wake up?", "Warum wacht der Onkel auf?",
               "0-0 1-1 2-2 3-3 4-1 4-4 5-1 5-4");
 }

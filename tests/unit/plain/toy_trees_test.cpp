@@ -162,7 +162,7 @@ TEST(ToyTrees, WhatIsSaidByToBeIsTheHead) {
 TEST(ToyTrees, TheFirstHalfOfACompoundAndTitlesDependOnTheirNoun) {
   NounPhrase tables = some(the("table", Number::plural), Determiner::bare);
   tables.count = 47;
-  tables.modifier = &modifiers()[0];
+  tables.modifier = &kModifiers[0];
   expect_trees(action(mr_tarvel(), "buy", std::move(tables), Tense::past),
                "Mr.(nmod:desc 2) Tarvel(nsubj 3) bought(root 0) 47(nummod 6) kitchen(compound 6) tables(obj 3) "
                ".(punct 3)",
