@@ -209,10 +209,9 @@ class Contrasts : private PlainClauses {
       clause.tense = last.tense;
       clause.subject = phrase(kPerson, any_number());
       clause.predicate = &adjective_for(kPerson);
-      const Conjunction& conjunction =
-          pick_where(subordinators(clause.tense == Tense::past), [](const Conjunction& candidate) {
-            return candidate.german == "bevor" || candidate.german == "als" || candidate.german == "wenn";
-          });
+      const Phrase& conjunction = pick_where(subordinators(clause.tense == Tense::past), [](const Phrase& candidate) {
+        return candidate.german == "bevor" || candidate.german == "als" || candidate.german == "wenn";
+      });
       clause.subordinates.push_back({&conjunction, std::move(last), chance(0.4)});
     }
     const Sentence sentence = of_clause(std::move(clause));

@@ -292,7 +292,7 @@ class English {
   // A clause that depends on `head`.
   void subordinate(const Subordinate& subordinate, Concept head) {
     const Clause& clause = subordinate.clause;
-    const Conjunction* const conjunction = subordinate.conjunction;
+    const Phrase* const conjunction = subordinate.conjunction;
     writer_.phrase(conjunction->english, &subordinate, Part::conjunction, {"SCONJ", {"mark", main_head(clause)}});
     const Dependency dependency = {conjunction == &kThat || conjunction == &kWhether ? "ccomp" : "advcl", head};
     if (conjunction != &kPurpose) return this->clause(clause, dependency);

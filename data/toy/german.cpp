@@ -99,7 +99,7 @@ class German {
         continue;
       }
       const Concept head = head_of(clause);
-      const Conjunction& joiner = *sentence.joiners[i - 1];
+      const Phrase& joiner = *sentence.joiners[i - 1];
       if (joiner.german != "und") writer_.comma(head);
       writer_.phrase(joiner.german, &clause, Part::conjunction, {"CCONJ", {"cc", head}});
       this->clause(clause, Order::verb_second, {"conj", head_of(sentence.clauses[0])});

@@ -245,9 +245,9 @@ const Verb kAllVerbs[] = {
 };
 
 // "when" is not used in the present, where German would not distinguish it from "if".
-constexpr Conjunction kSubordinatorsPast[] = {
+constexpr Phrase kSubordinatorsPast[] = {
     {"because", "weil"}, {"although", "obwohl"}, {"before", "bevor"}, {"while", "während"}, {"when", "als"}};
-constexpr Conjunction kSubordinatorsPresent[] = {
+constexpr Phrase kSubordinatorsPresent[] = {
     {"because", "weil"}, {"although", "obwohl"}, {"before", "bevor"}, {"while", "während"}, {"if", "wenn"}};
 
 template <class Entries>
@@ -262,7 +262,7 @@ const auto& find(const Entries& entries, std::string_view english) {
 std::span<const Noun> nouns() { return kNouns; }
 std::span<const Adjective> adjectives() { return kAdjectives; }
 std::span<const Verb> verbs() { return kAllVerbs; }
-std::span<const Conjunction> subordinators(bool past) { return past ? kSubordinatorsPast : kSubordinatorsPresent; }
+std::span<const Phrase> subordinators(bool past) { return past ? kSubordinatorsPast : kSubordinatorsPresent; }
 
 const Noun& noun(std::string_view english) { return find(kNouns, english); }
 const Verb& verb(std::string_view english) { return find(kAllVerbs, english); }

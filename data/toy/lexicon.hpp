@@ -23,7 +23,7 @@ enum Kind : unsigned {
   kOpenable = 1U << 6,
   kRepairable = 1U << 7,
   kPlace = 1U << 8,
-  kCompound = 1U << 9,     // takes a Modifier
+  kCompound = 1U << 9,     // takes one of kModifiers
   kEnterprise = 1U << 10,  // people work on it: meals, reports, presents
 };
 
@@ -40,11 +40,6 @@ struct Noun {
   Gender gender = Gender::neuter;
   bool weak = false;                // the n-declension: der Student, den Studenten
   const Preposition* at = nullptr;  // of places: in the garden, at the station
-};
-
-// The first half of a compound: kitchen + table, Küchen + Tisch.
-struct Modifier {
-  std::string_view english, german;
 };
 
 struct Adjective {
@@ -81,13 +76,10 @@ struct Phrase {
   std::string_view english, german;
 };
 
-struct Conjunction {
-  std::string_view english, german;
-};
-
-inline constexpr Modifier kModifiers[] = {{"kitchen", "Küchen"}, {"garden", "Garten"}, {"office", "Büro"},
-                                          {"school", "Schul"},   {"hotel", "Hotel"},   {"cellar", "Keller"},
-                                          {"church", "Kirchen"}};
+// First halves of compounds: kitchen + table, Küchen + Tisch.
+inline constexpr Phrase kModifiers[] = {{"kitchen", "Küchen"}, {"garden", "Garten"}, {"office", "Büro"},
+                                        {"school", "Schul"},   {"hotel", "Hotel"},   {"cellar", "Keller"},
+                                        {"church", "Kirchen"}};
 
 inline constexpr Modal kModals[] = {
     {"can", "can", "kann", "können", "kann", false},         {"should", "should", "sollte", "sollten", "sollte", false},
@@ -119,10 +111,10 @@ inline constexpr Phrase kFrequencies[] = {
     {"often", "oft"}, {"always", "immer"}, {"never", "nie"}, {"sometimes", "manchmal"}, {"rarely", "selten"}};
 inline constexpr Phrase kQuestionWords[] = {{"why", "warum"}, {"when", "wann"}, {"where", "wo"}};
 
-inline constexpr Conjunction kCoordinators[] = {{"and", "und"}, {"but", "aber"}};
-inline constexpr Conjunction kThat{"that", "dass"};
-inline constexpr Conjunction kWhether{"whether", "ob"};
-inline constexpr Conjunction kPurpose{"in+order", "um"};  // and, before the infinitive, "to" and "zu"
+inline constexpr Phrase kCoordinators[] = {{"and", "und"}, {"but", "aber"}};
+inline constexpr Phrase kThat{"that", "dass"};
+inline constexpr Phrase kWhether{"whether", "ob"};
+inline constexpr Phrase kPurpose{"in+order", "um"};  // and, before the infinitive, "to" and "zu"
 
 inline constexpr Preposition kIn{"in", "in", Case::dative};
 inline constexpr Preposition kTo{"to", "zu", Case::dative};
@@ -138,7 +130,7 @@ extern const Verb kCost;
 std::span<const Noun> nouns();
 std::span<const Adjective> adjectives();
 std::span<const Verb> verbs();
-std::span<const Conjunction> subordinators(bool past);
+std::span<const Phrase> subordinators(bool past);
 
 // The entry whose English base form is `english`; std::logic_error if there is none.
 const Noun& noun(std::string_view english);

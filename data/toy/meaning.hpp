@@ -34,7 +34,7 @@ enum class Owner { me, him, her, us, them };
 struct NounPhrase {
   NounPhraseKind kind = NounPhraseKind::noun;
   const Noun* noun = nullptr;  // of a pronoun or relative: the noun it stands for, if any
-  const Modifier* modifier = nullptr;
+  const Phrase* modifier = nullptr;
   Number number = Number::singular;
   Determiner determiner = Determiner::definite;
   Owner owner = Owner::me;
@@ -86,7 +86,7 @@ struct Clause {
 };
 
 struct Subordinate {
-  const Conjunction* conjunction = nullptr;  // kPurpose: the clause is an infinitive, its subject stays silent
+  const Phrase* conjunction = nullptr;  // kPurpose: the clause is an infinitive, its subject stays silent
   Clause clause;
   bool first = false;  // before the clause it belongs to; at most one, and not with time_first
 };
@@ -94,7 +94,7 @@ struct Subordinate {
 // One or more main clauses; joiners[i] precedes clauses[i + 1].
 struct Sentence {
   std::vector<Clause> clauses;
-  std::vector<const Conjunction*> joiners;
+  std::vector<const Phrase*> joiners;
 };
 
 // A sentence of one clause.

@@ -270,7 +270,7 @@ class World : private Draw {
         const bool first = chance(0.35);
         // A pronoun follows its noun.
         Clause other = first ? plain_clause(depth - 1) : following_clause(clause, depth - 1);
-        const Conjunction& conjunction = pick_where(subordinators(past_), [&](const Conjunction& candidate) {
+        const Phrase& conjunction = pick_where(subordinators(past_), [&](const Phrase& candidate) {
           return other.verb != nullptr ||
                  candidate.english != "before";  // "before" a clause without a verb is implausible
         });

@@ -55,7 +55,7 @@ inline Clause state(NounPhrase subject, std::string_view word, Tense tense = Ten
   return clause;
 }
 
-inline const Conjunction& because() { return subordinators(true)[0]; }
+inline const Phrase& because() { return subordinators(true)[0]; }
 
 inline NounPhrase mr_tarvel() {
   NounPhrase phrase;
