@@ -43,7 +43,7 @@ class Breakable {
     words_ = without_dress(to_english(sentence_));
     const std::size_t finite = position_of(words_, &clause(), Part::finite);
     Number& number = clause().subject.number;
-    const Number own = std::exchange(number, number == Number::plural ? Number::singular : Number::plural);
+    const Number own = std::exchange(number, opposite(number));
     other_number_ = without_dress(to_english(sentence_))[finite].text;
     number = own;
   }
@@ -103,7 +103,7 @@ class Breakable {
   // The material between a subject and its verb: "that the boys saw", "who loves the dogs", "with the red hat".
   void keep_apart(NounPhrase& subject) {
     if (subject.person && draw_.chance(0.3)) {
-      subject.with = std::make_unique<NounPhrase>(phrase(kClothes));
+      subject.with = owned(phrase(kClothes));
       return;
     }
     Clause relative;
@@ -111,14 +111,14 @@ class Breakable {
     if (subject.person && draw_.chance(0.5)) {
       relative.subject = std::move(stand_in);
       relative.verb = &transitive(kGoods | kPerson);
-      relative.object = std::make_unique<NounPhrase>(phrase(relative.verb->objects));
+      relative.object = owned(phrase(relative.verb->objects));
     } else {
       relative.subject = phrase(kPerson);
       relative.verb = &transitive(subject.noun->kinds);
-      relative.object = std::make_unique<NounPhrase>(std::move(stand_in));
+      relative.object = owned(std::move(stand_in));
     }
     relative.tense = draw_.chance(0.5) ? Tense::past : Tense::present;
-    subject.relative = std::make_unique<Clause>(std::move(relative));
+    subject.relative = owned(std::move(relative));
   }
 
   Clause statement() {
@@ -128,7 +128,7 @@ class Breakable {
     const bool person = clause.subject.person;
     if (person && draw_.chance(0.7)) {
       clause.verb = &transitive(kGoods | kPerson | kText);
-      clause.object = std::make_unique<NounPhrase>(phrase(clause.verb->objects));
+      clause.object = owned(phrase(clause.verb->objects));
       clause.negated = draw_.chance(0.25);
       clause.tense = draw_.chance(0.2) ? Tense::past : Tense::present;
     } else {

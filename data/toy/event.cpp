@@ -1,6 +1,5 @@
 #include "data/toy/event.hpp"
 
-#include <memory>
 #include <string_view>
 
 namespace attend::toy {
@@ -88,10 +87,10 @@ Clause to_clause(const Event& event, const Refer& refer) {
     if (event.verb != nullptr && event.verb->complement != nullptr) {
       clause.adverbials.push_back({event.verb->complement, refer(*event.object, false)});
     } else {
-      clause.object = std::make_unique<NounPhrase>(refer(*event.object, false));
+      clause.object = owned(refer(*event.object, false));
     }
   }
-  if (event.recipient) clause.recipient = std::make_unique<NounPhrase>(refer(*event.recipient, false));
+  if (event.recipient) clause.recipient = owned(refer(*event.recipient, false));
   if (event.price) clause.adverbials.push_back({&kFor, to_price(*event.price)});
   if (event.place) {
     const Entity& place = *event.place;

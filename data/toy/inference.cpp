@@ -192,8 +192,8 @@ std::string to_text(const Claim& claim) {
   });
   if (claim.owner) {
     Clause bought = to_clause({.agent = *claim.owner, .verb = &verb("buy")});
-    bought.object = std::make_unique<NounPhrase>(standing_for(clause.subject, NounPhraseKind::relative));
-    clause.subject.relative = std::make_unique<Clause>(std::move(bought));
+    bought.object = owned(standing_for(clause.subject, NounPhraseKind::relative));
+    clause.subject.relative = owned(std::move(bought));
   }
   return to_english_text(std::move(clause));
 }

@@ -21,6 +21,8 @@
 namespace attend::toy {
 
 enum class Number { singular, plural };
+inline Number opposite(Number number) { return number == Number::plural ? Number::singular : Number::plural; }
+
 enum class Tense { present, past };  // past: English simple past, German perfect (but "war" for "was")
 
 struct Clause;
@@ -96,6 +98,12 @@ struct Sentence {
   std::vector<Clause> clauses;
   std::vector<const Phrase*> joiners;
 };
+
+// A node that another one owns.
+template <class Node>
+std::unique_ptr<Node> owned(Node node) {
+  return std::make_unique<Node>(std::move(node));
+}
 
 // A sentence of one clause.
 Sentence of_clause(Clause clause);

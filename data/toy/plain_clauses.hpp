@@ -2,19 +2,9 @@
 // the material of minimal pairs (challenge.hpp).
 #pragma once
 
-#include <memory>
-#include <utility>
-
 #include "data/toy/draw.hpp"
 
 namespace attend::toy {
-
-inline Number opposite(Number number) { return number == Number::plural ? Number::singular : Number::plural; }
-
-template <class Node>
-std::unique_ptr<Node> owned(Node node) {
-  return std::make_unique<Node>(std::move(node));
-}
 
 // True of the verbs without object, complement and goal: sleep.
 bool is_intransitive(const Verb& verb);

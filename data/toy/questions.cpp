@@ -1,7 +1,6 @@
 #include "data/toy/questions.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -141,7 +140,7 @@ class Questions {
       clause.subject = std::move(interrogative);
     } else if (query.asks == Asks::what) {
       interrogative.person = false;
-      clause.object = std::make_unique<NounPhrase>(std::move(interrogative));
+      clause.object = owned(std::move(interrogative));
     }
     return to_english_text(std::move(clause));
   }

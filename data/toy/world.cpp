@@ -78,14 +78,14 @@ class World : private Draw {
     } else if (kind < 0.40) {
       NounPhrase other = noun_phrase(phrase.noun->kinds & kinds);
       if (other.determiner == Determiner::bare) other.determiner = Determiner::definite;
-      if (other.noun != phrase.noun) phrase.other = std::make_unique<NounPhrase>(std::move(other));
+      if (other.noun != phrase.noun) phrase.other = owned(std::move(other));
     } else if (phrase.person && phrase.number == Number::singular && kind < 0.46) {
       NounPhrase clothes = noun_phrase(kClothes);
       clothes.count.reset();
       if (clothes.determiner == Determiner::possessive) clothes.determiner = Determiner::definite;
-      phrase.with = std::make_unique<NounPhrase>(std::move(clothes));
+      phrase.with = owned(std::move(clothes));
     } else if (depth > 0 && chance(0.35)) {
-      phrase.relative = std::make_unique<Clause>(relative(phrase, depth - 1));
+      phrase.relative = owned(relative(phrase, depth - 1));
     }
     return phrase;
   }
@@ -103,7 +103,7 @@ class World : private Draw {
     });
     clause.tense = past_ ? Tense::past : Tense::present;
     clause.subject = subject(kPerson, 0);
-    clause.object = std::make_unique<NounPhrase>(std::move(stand_in));
+    clause.object = owned(std::move(stand_in));
     if (past_ && chance(0.4)) clause.time = time(past_, false);
     return clause;
   }
@@ -117,18 +117,18 @@ class World : private Draw {
   // The object of a verb: a noun phrase, a name or a pronoun.
   std::unique_ptr<NounPhrase> object(const Verb& verb, const NounPhrase& subject, int depth) {
     if ((verb.objects & kPerson) != 0 && chance(0.3)) {
-      if (chance(0.5)) return std::make_unique<NounPhrase>(person_name());
+      if (chance(0.5)) return owned(person_name());
       NounPhrase phrase = pronoun();
       // "I see me" and "he sees him" would need reflexives.
       if (subject.kind != NounPhraseKind::pronoun || subject.first_person != phrase.first_person) {
-        return std::make_unique<NounPhrase>(std::move(phrase));
+        return owned(std::move(phrase));
       }
     }
     NounPhrase phrase = noun_phrase(verb.objects);
     if (depth > 0 && !verb.has_recipient() && chance(0.3)) {
-      phrase.relative = std::make_unique<Clause>(relative(phrase, depth - 1));
+      phrase.relative = owned(relative(phrase, depth - 1));
     }
-    return std::make_unique<NounPhrase>(std::move(phrase));
+    return owned(std::move(phrase));
   }
 
   NounPhrase town() { return {.kind = NounPhraseKind::town_name, .name = name()}; }
@@ -161,7 +161,7 @@ class World : private Draw {
       if (recipient.determiner == Determiner::bare || recipient.determiner == Determiner::indefinite) {
         recipient.determiner = Determiner::definite;
       }
-      clause.recipient = std::make_unique<NounPhrase>(std::move(recipient));
+      clause.recipient = owned(std::move(recipient));
     }
     if (verb.complement) clause.adverbials.push_back({verb.complement, noun_phrase(verb.objects)});
     if (verb.has_goal()) clause.adverbials.push_back(goal());
@@ -204,7 +204,7 @@ class World : private Draw {
     clause.tense = past_ ? Tense::past : Tense::present;
     if (!past_ && (kinds & kGoods) != 0 && chance(0.3)) {
       clause.verb = &kCost;
-      clause.object = std::make_unique<NounPhrase>(euros());
+      clause.object = owned(euros());
       return clause;
     }
     clause.predicate = &adjective_for(kinds);
@@ -238,7 +238,7 @@ class World : private Draw {
       });
       clause.tense = past_ ? Tense::past : Tense::present;
       clause.subject = subject(kPerson, 0);
-      clause.object = std::make_unique<NounPhrase>(std::move(it));
+      clause.object = owned(std::move(it));
       return clause;
     }
     if (main.subject.person && main.subject.kind == NounPhraseKind::noun && chance(0.5)) {

@@ -1,7 +1,6 @@
 // Short notation for meanings of the built-in world, for tests of its grammars.
 #pragma once
 
-#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -30,8 +29,6 @@ inline NounPhrase stand_in(NounPhraseKind kind, std::string_view word, bool pers
   phrase.person = person;
   return phrase;
 }
-
-inline std::unique_ptr<NounPhrase> owned(NounPhrase phrase) { return std::make_unique<NounPhrase>(std::move(phrase)); }
 
 inline Clause action(NounPhrase subject, std::string_view word, Tense tense = Tense::present) {
   Clause clause;
