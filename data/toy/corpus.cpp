@@ -22,30 +22,15 @@ constexpr std::size_t kShortest = 3, kLongest = 60;  // words, either side
 
 bool fits(std::size_t words) { return words >= kShortest && words <= kLongest; }
 
+// Of the parts, in their order.
+constexpr std::string_view kTags[] = {"DET", "NUM", "ADJ", "NOUN", "CONJ", "PREP", "VERB", "AUX", "NOT",
+                                      "ADJ", "ADV", "ASK", "ADV",  "TIME", "PREP", "PREP", "CONJ"};
+static_assert(std::size(kTags) == static_cast<std::size_t>(toy::Part::conjunction) + 1);
+
 // The part of speech of a word: that of the first concept that it expresses.
 std::string_view tag_of(const toy::Word& word) {
-  using enum toy::Part;
   ensure(!word.concepts.empty(), "a word expresses a concept");
-  switch (word.concepts.front().part) {
-    case determiner: return "DET";
-    case count: return "NUM";
-    case adjective:
-    case predicate: return "ADJ";
-    case noun: return "NOUN";
-    case join:
-    case conjunction: return "CONJ";
-    case with:
-    case recipient:
-    case preposition: return "PREP";
-    case verb: return "VERB";
-    case finite: return "AUX";
-    case negation: return "NOT";
-    case very:
-    case frequency: return "ADV";
-    case question: return "ASK";
-    case time: return "TIME";
-  }
-  return {};
+  return kTags[static_cast<std::size_t>(word.concepts.front().part)];
 }
 
 std::string to_tags(const std::vector<toy::Word>& words) {
