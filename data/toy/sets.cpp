@@ -92,6 +92,7 @@ class Writing {
         const std::size_t label = task.labels.empty() ? 0 : static_cast<std::size_t>(i) % task.labels.size();
         std::vector<std::string> row = task.draw(draw, label);
         while (!seen.insert(joined(row, columns - 1)).second) row = task.draw(draw, label);
+        if (!task.labels.empty()) row.emplace_back(task.labels[label]);
         file.write(joined(row, columns) + '\n');
       }
       file.commit();

@@ -10,15 +10,14 @@ const TableTask kTasks[] = {
      {"sentence", "label"},
      {"negative", "positive"},
      [](Draw& draw, std::size_t label) -> std::vector<std::string> {
-       return {draw_sentiment(draw, label == 1), label == 1 ? "positive" : "negative"};
+       return {draw_sentiment(draw, label == 1)};
      }},
     {"inference",
      {"premise", "hypothesis", "label"},
      {"entailment", "neutral", "contradiction"},
      [](Draw& draw, std::size_t label) -> std::vector<std::string> {
        const InferencePair pair = draw_inference(draw, static_cast<Relation>(label));
-       static constexpr const char* kNames[] = {"entailment", "neutral", "contradiction"};
-       return {to_text(pair.premise), to_text(pair.hypothesis), kNames[label]};
+       return {to_text(pair.premise), to_text(pair.hypothesis)};
      }},
     {"similarity",
      {"sentence1", "sentence2", "score"},
@@ -40,7 +39,7 @@ const TableTask kTasks[] = {
      {"sentence", "label"},
      {"unacceptable", "acceptable"},
      [](Draw& draw, std::size_t label) -> std::vector<std::string> {
-       return {draw_acceptability(draw, label == 1).text, label == 1 ? "acceptable" : "unacceptable"};
+       return {draw_acceptability(draw, label == 1).text};
      }},
 };
 

@@ -16,7 +16,7 @@ struct TableTask {
   std::string_view folder;
   std::vector<std::string_view> columns;  // the texts, then the label
   std::vector<std::string_view> labels;   // none: the last column is a score from 0.0 to 5.0
-  // The texts and the label of an example; the label is labels[label], if there are labels.
+  // The texts of an example with labels[label]; without labels, also the score.
   std::vector<std::string> (*draw)(Draw& draw, std::size_t label);
 };
 
