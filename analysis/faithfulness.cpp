@@ -302,19 +302,13 @@ std::vector<PerturbedText> ExplainedClassifier::perturb(std::span<const Sample* 
 }
 
 std::vector<TokenImportance> importance_of_source(const Run& run, const PiecePair& pair) {
-  const SpecialIds& special = run.tokenizers.tgt.special();
   std::vector<std::int32_t> source;
   for (const Piece& piece : pair.source_pieces) source.push_back(piece.id);
   const std::int64_t S = std::ssize(source), T = std::ssize(pair.target_ids) + 1;
   // The same target after each of these sources.
   const auto batch_of = [&](const std::vector<std::vector<std::int32_t>>& sources) {
-    const std::vector<std::span<const std::int32_t>> src(sources.begin(), sources.end());
-    const std::vector<std::span<const std::int32_t>> tgt(sources.size(), pair.target_ids);
-    return on_device(Batch{.src = concatenate(src, -1, run.tokenizers.src.special().eos),
-                           .tgt = concatenate(tgt, special.bos, -1),
-                           .labels_M = {},
-                           .examples = {}},
-                     run.model->device());
+    const IdSpans src(sources.begin(), sources.end()), tgt(sources.size(), pair.target_ids);
+    return on_device(batch_of_pairs(src, tgt, batch_ids(run.tokenizers)), run.model->device());
   };
   const auto log_probs_of = [&](const Tensor& hidden_KH) {
     const Tensor bias_V = run.model->output_bias();

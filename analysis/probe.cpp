@@ -68,15 +68,9 @@ Batch batch_of(const Run& run, const std::vector<std::string>& source, const std
     ids.resize(std::min(ids.size(), most_source_pieces(*run.model)));
     targets.push_back(pair.target_ids);
   }
-  const auto spans = [](const std::vector<std::vector<std::int32_t>>& sentences) {
-    return std::vector<std::span<const std::int32_t>>(sentences.begin(), sentences.end());
-  };
-  const SpecialIds& special = run.tokenizers.tgt.special();
-  Batch batch;
-  batch.src = concatenate(spans(sources), -1, run.tokenizers.src.special().eos);
-  batch.tgt = concatenate(spans(targets), special.bos, -1);
-  batch.labels_M = concatenate(spans(targets), -1, special.eos).ids_M;
-  return on_device(std::move(batch), run.model->device());
+  return on_device(
+      batch_of_pairs({sources.begin(), sources.end()}, {targets.begin(), targets.end()}, batch_ids(run.tokenizers)),
+      run.model->device());
 }
 
 // Sentences of equal length with random pieces.

@@ -81,7 +81,7 @@ std::vector<Tensor> ProbedWords::vectors(const SentenceModel& model, std::int64_
   for (const auto& ids : ids_) lengths.push_back(std::ssize(ids));
   for (const std::vector<std::size_t>& batch : batches_of_lengths(lengths, std::ssize(ids_), kTokensReadAtOnce)) {
     if (signals::stop_requested()) throw Interrupted("the probes were interrupted");
-    std::vector<std::span<const std::int32_t>> read;
+    IdSpans read;
     std::vector<std::int64_t> rows, word_of_row, words;  // of pieces, the word of each in the batch; those among all
     std::int64_t before = 0;
     for (const std::size_t s : batch) {

@@ -160,7 +160,7 @@ std::vector<SentenceLoss> MaskedTexts::losses(const ScoreConfig& config) const {
   const torch::Device device = model.parameters().front().device();
   std::vector<SentenceLoss> losses(texts_.size());
   score_in_batches(lengths_, config, [&](std::span<const std::size_t> chosen) {
-    std::vector<std::span<const std::int32_t>> read;
+    IdSpans read;
     std::vector<std::int64_t> rows, labels;
     std::int64_t begin = 0;
     for (const std::size_t i : chosen) {

@@ -54,18 +54,16 @@ AttentionRecorder observe(const Run& trained, const PairAttentionOptions& option
                           Batch& batch) {
   const c10::InferenceMode inference;
   std::vector<std::vector<std::int32_t>> sources;
-  std::vector<std::span<const std::int32_t>> src, tgt, labels;
+  IdSpans tgt, labels;
   const std::size_t num_factors = trained.tokenizers.factors.count();
   for (const PiecePair& pair : pairs) {
     sources.push_back(ids_of(pair.source_pieces));
     labels.push_back(std::span(pair.source_labels).first(num_factors * pair.source_pieces.size()));
     tgt.emplace_back(pair.target_ids);
   }
-  for (const auto& ids : sources) src.emplace_back(ids);
-  batch.src = concatenate(src, -1, trained.tokenizers.src.special().eos);
-  batch.tgt = concatenate(tgt, trained.tokenizers.tgt.special().bos, -1);
-  add_factors(batch.src, labels, num_factors);
-  for (Sequences* side : {&batch.src, &batch.tgt}) *side = on_device(std::move(*side), trained.model->device());
+  const IdSpans src(sources.begin(), sources.end());
+  batch =
+      on_device(batch_of_pairs(src, tgt, batch_ids(trained.tokenizers), labels, num_factors), trained.model->device());
   AttentionRecorder recorder(options.only, options.arithmetic);
   Pass pass = Pass::inference(&recorder);
   const CutWeights cut(options.threshold);

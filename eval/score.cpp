@@ -21,19 +21,13 @@ struct EncodedPair {
 
 Batch make_scored_batch(const std::vector<EncodedPair>& pairs, std::span<const std::size_t> chosen,
                         const TokenizerPair& tokenizers, torch::Device device) {
-  std::vector<std::span<const std::int32_t>> src, tgt, labels;
+  IdSpans src, tgt, labels;
   for (const std::size_t i : chosen) {
     src.emplace_back(pairs[i].src.ids);
     labels.emplace_back(pairs[i].src.labels);
     tgt.emplace_back(pairs[i].tgt.ids);
   }
-  const SpecialIds& special = tokenizers.tgt.special();
-  Batch batch{.src = concatenate(src, -1, tokenizers.src.special().eos),
-              .tgt = concatenate(tgt, special.bos, -1),
-              .labels_M = concatenate(tgt, -1, special.eos).ids_M,
-              .examples = {}};
-  add_factors(batch.src, labels, tokenizers.factors.count());
-  return on_device(std::move(batch), device);
+  return on_device(batch_of_pairs(src, tgt, batch_ids(tokenizers), labels, tokenizers.factors.count()), device);
 }
 
 // The words of the scored text, and the end of sentence.

@@ -200,7 +200,7 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
   for (auto& batch : batches) std::erase_if(batch, [&](std::size_t i) { return encoded[i].empty(); });
   std::erase_if(batches, [](const auto& batch) { return batch.empty(); });
   run_workers(batches.size(), num_workers(config_.workers), config_.threads, [&](std::size_t b) {
-    std::vector<std::span<const std::int32_t>> sentences, labels_of_sentences;
+    IdSpans sentences, labels_of_sentences;
     std::vector<std::int64_t> numbers;
     for (const std::size_t i : batches[b]) {
       sentences.emplace_back(encoded[i]);

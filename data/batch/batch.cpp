@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "core/error.hpp"
-#include "data/tokenizer/source_factors.hpp"
+#include "data/tokenizer/tokenizer_pair.hpp"
 
 namespace attend {
 
@@ -60,8 +60,7 @@ Sequences first_sentences(const Sequences& all, std::int64_t count) {
   return first;
 }
 
-Sequences concatenate(const std::vector<std::span<const std::int32_t>>& sentences, std::int32_t begin,
-                      std::int32_t end) {
+Sequences concatenate(const IdSpans& sentences, std::int32_t begin, std::int32_t end) {
   Sequences sequences;
   sequences.layout.offsets.reserve(sentences.size() + 1);
   for (const auto sentence : sentences) sequences.layout.append(std::ssize(sentence) + (begin >= 0) + (end >= 0));
@@ -75,7 +74,7 @@ Sequences concatenate(const std::vector<std::span<const std::int32_t>>& sentence
   return sequences;
 }
 
-void add_factors(Sequences& src, const std::vector<std::span<const std::int32_t>>& labels, std::size_t num_factors) {
+void add_factors(Sequences& src, const IdSpans& labels, std::size_t num_factors) {
   if (num_factors == 0) return;
   ensure(std::ssize(labels) == src.layout.size(), "labels for every sentence");
   const auto factors = static_cast<std::int64_t>(num_factors);
@@ -85,6 +84,22 @@ void add_factors(Sequences& src, const std::vector<std::span<const std::int32_t>
     ensure(std::ssize(labels[b]) == (src.layout.length(b) - 1) * factors, "labels of each factor for every token");
     label = std::copy(labels[b].begin(), labels[b].end(), label) + factors;
   }
+}
+
+BatchIds batch_ids(const TokenizerPair& tokenizers) {
+  return {.src_eos = tokenizers.src.special().eos,
+          .tgt_bos = tokenizers.tgt.special().bos,
+          .tgt_eos = tokenizers.tgt.special().eos};
+}
+
+Batch batch_of_pairs(const IdSpans& src, const IdSpans& tgt, const BatchIds& ids, const IdSpans& labels,
+                     std::size_t num_factors) {
+  Batch batch{.src = concatenate(src, -1, ids.src_eos),
+              .tgt = concatenate(tgt, ids.tgt_bos, -1),
+              .labels_M = concatenate(tgt, -1, ids.tgt_eos).ids_M,
+              .examples = {}};
+  add_factors(batch.src, labels, num_factors);
+  return batch;
 }
 
 }  // namespace attend

@@ -14,6 +14,8 @@
 
 namespace attend {
 
+struct TokenizerPair;
+
 // The index tensors of a layout on one device; int64 except `padding_BT`. T is the length of the longest sentence.
 struct LayoutTensors {
   torch::Tensor offsets_B1;
@@ -139,12 +141,25 @@ SomeBatch on_device(SomeBatch batch, torch::Device device) {
   return batch;
 }
 
+using IdSpans = std::vector<std::span<const std::int32_t>>;
+
 // Concatenates sentences; `begin` and `end` are added to each unless negative.
-Sequences concatenate(const std::vector<std::span<const std::int32_t>>& sentences, std::int32_t begin,
-                      std::int32_t end);
+Sequences concatenate(const IdSpans& sentences, std::int32_t begin, std::int32_t end);
 
 // Adds the labels of `num_factors` source factors to sentences that have an end token: `labels` holds those of the
 // other tokens of each sentence (data/tokenizer/source_factors.hpp). Does nothing without factors.
-void add_factors(Sequences& src, const std::vector<std::span<const std::int32_t>>& labels, std::size_t num_factors);
+void add_factors(Sequences& src, const IdSpans& labels, std::size_t num_factors);
+
+// The special ids in a translation batch: eos of the source, bos and eos of the target.
+struct BatchIds {
+  std::int32_t src_eos = 0;
+  std::int32_t tgt_bos = 0;
+  std::int32_t tgt_eos = 0;
+};
+BatchIds batch_ids(const TokenizerPair& tokenizers);
+
+// A batch of sentence pairs on the CPU, without bos and eos in `src` and `tgt`, and with the labels of add_factors.
+Batch batch_of_pairs(const IdSpans& src, const IdSpans& tgt, const BatchIds& ids, const IdSpans& labels = {},
+                     std::size_t num_factors = 0);
 
 }  // namespace attend

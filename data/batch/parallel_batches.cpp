@@ -17,18 +17,15 @@ Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> exa
     corpus.append_factors(example, labels);
     lengths.push_back(corpus.length(example));
   }
-  std::vector<std::span<const std::int32_t>> src_sentences, tgt_sentences, src_labels;
+  IdSpans src_sentences, tgt_sentences, src_labels;
   const std::int32_t *src_at = src.data(), *tgt_at = tgt.data(), *labels_at = labels.data();
   for (const PairLength length : lengths) {
     src_at += src_sentences.emplace_back(src_at, length.src).size();
     tgt_at += tgt_sentences.emplace_back(tgt_at, length.tgt).size();
     labels_at += src_labels.emplace_back(labels_at, length.src * corpus.num_factors()).size();
   }
-  Batch batch{.src = concatenate(src_sentences, -1, ids.src_eos),
-              .tgt = concatenate(tgt_sentences, ids.tgt_bos, -1),
-              .labels_M = concatenate(tgt_sentences, -1, ids.tgt_eos).ids_M,
-              .examples = {examples.begin(), examples.end()}};
-  add_factors(batch.src, src_labels, corpus.num_factors());
+  Batch batch = batch_of_pairs(src_sentences, tgt_sentences, ids, src_labels, corpus.num_factors());
+  batch.examples.assign(examples.begin(), examples.end());
   return batch;
 }
 

@@ -13,13 +13,6 @@
 
 namespace attend {
 
-// The special ids in a batch: eos of the source, bos and eos of the target.
-struct BatchIds {
-  std::int32_t src_eos = 0;
-  std::int32_t tgt_bos = 0;
-  std::int32_t tgt_eos = 0;
-};
-
 // Makes a batch of these examples on the CPU, with the pieces of the corpus or those that `sampled` draws in `epoch`.
 Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> examples, const BatchIds& ids,
                  const SampledPairs* sampled = nullptr, std::int64_t epoch = 0);

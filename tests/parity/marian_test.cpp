@@ -121,11 +121,7 @@ TEST_P(MarianParity, HiddenStatesAndLogits) {
   for (std::size_t i = 0; i < size(); ++i) {
     const std::string number = std::to_string(i);
     const std::vector<std::int32_t> source_ids = src().encode(text(i)), target_ids = tgt().encode(target(i));
-    const std::vector<std::span<const std::int32_t>> sources = {source_ids}, targets = {target_ids};
-    const Batch batch{.src = concatenate(sources, -1, src().special().eos),
-                      .tgt = concatenate(targets, tgt().special().bos, -1),
-                      .labels_M = {},
-                      .examples = {}};
+    const Batch batch = batch_of_pairs({source_ids}, {target_ids}, batch_ids(marian_.tokenizers.pair));
     HiddenStates seen;
     Pass pass = Pass::inference(&seen);
     const torch::Tensor hidden_MH = marian_.model->forward(batch, pass);

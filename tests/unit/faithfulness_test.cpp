@@ -213,7 +213,6 @@ TEST(ExplainedTranslations, HaveTheNumbersOfEveryPosition) {
     if (family.name != "luong_one_way" && family.name != "transformer_pre") continue;
     SCOPED_TRACE(family.name);
     const auto run = small_run(family.config, 3);
-    const Tokenizer& tokenizer = run.tokenizers.src;
     const std::vector<TokenImportance> found = importance_of_source(run, pair_of_ids());
     ASSERT_EQ(found.size(), 3u) << "two pieces and the end of sentence";
 
@@ -221,10 +220,7 @@ TEST(ExplainedTranslations, HaveTheNumbersOfEveryPosition) {
     const auto log_probs = [&](const std::vector<std::int32_t>& source, Observer* observer = nullptr) {
       const at::NoGradGuard no_grad;
       const std::vector<std::int32_t> target = {8, 11};
-      const Batch batch{.src = concatenate({std::span(source)}, -1, tokenizer.special().eos),
-                        .tgt = concatenate({std::span(target)}, tokenizer.special().bos, -1),
-                        .labels_M = {},
-                        .examples = {}};
+      const Batch batch = batch_of_pairs({source}, {target}, batch_ids(run.tokenizers));
       Pass pass = Pass::inference(observer);
       const Tensor hidden_TH = run.model->forward(batch, pass);
       return at::log_softmax(ops::logits(hidden_TH, run.model->output_table(), run.model->output_bias()), 1)

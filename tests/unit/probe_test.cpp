@@ -56,10 +56,7 @@ TEST(Probe, ReachIsTheGradientOfTheTableOfEmbeddings) {
   ASSERT_EQ(source.size(), 3u);
   ASSERT_EQ(target.size(), 1u);
   const SpecialIds& special = tokenizer.special();
-  const Batch batch{.src = concatenate({source}, -1, special.eos),
-                    .tgt = concatenate({target}, special.bos, -1),
-                    .labels_M = {},
-                    .examples = {}};
+  const Batch batch = batch_of_pairs({source}, {target}, batch_ids(run.tokenizers));
   Pass pass = Pass::inference();
   const torch::Tensor hidden_MH = run.model->forward(batch, pass);
   const torch::Tensor logits_MV = hidden_MH.mm(run.model->output_table().master().t());

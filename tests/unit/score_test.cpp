@@ -30,15 +30,9 @@ constexpr std::int64_t kVocabulary = 13;
 
 using Sentences = std::vector<std::vector<std::int32_t>>;
 
-std::vector<std::span<const std::int32_t>> spans_of(const Sentences& sentences) {
-  return {sentences.begin(), sentences.end()};
-}
-
 Batch batch_of(const Sentences& src, const Sentences& tgt) {
-  return {.src = concatenate(spans_of(src), -1, kToyIds.eos),
-          .tgt = concatenate(spans_of(tgt), kToyIds.bos, -1),
-          .labels_M = concatenate(spans_of(tgt), -1, kToyIds.eos).ids_M,
-          .examples = {}};
+  return batch_of_pairs({src.begin(), src.end()}, {tgt.begin(), tgt.end()},
+                        {.src_eos = kToyIds.eos, .tgt_bos = kToyIds.bos, .tgt_eos = kToyIds.eos});
 }
 
 // Every family, and one with hard attention.

@@ -15,15 +15,6 @@
 #include "train/translation/objective.hpp"
 
 namespace attend {
-namespace {
-
-BatchIds batch_ids(const TokenizerPair& tokenizers) {
-  return {.src_eos = tokenizers.src.special().eos,
-          .tgt_bos = tokenizers.tgt.special().bos,
-          .tgt_eos = tokenizers.tgt.special().eos};
-}
-
-}  // namespace
 
 TranslationTask::TrainingBatches::TrainingBatches(const TranslationTask& task)
     : task_(&task), batches_(task.train_, task.order_, task.ids_, task.sampled_ ? &*task.sampled_ : nullptr) {}
