@@ -1,9 +1,9 @@
 // English of the built-in world: subject, verb, object; do-support; time at the end.
-#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "core/error.hpp"
+#include "data/text/lines.hpp"
 #include "data/toy/meaning.hpp"
 
 namespace attend::toy {
@@ -93,7 +93,7 @@ class English {
                                        {"our", "", "Plur", "1"},
                                        {"their", "", "Plur", "3"}};
     const Form& owner = kOwners[static_cast<int>(phrase.owner)];
-    writer_.word(std::string(owner.text), {{&phrase, Part::determiner}},
+    writer_.word(owner.text, {{&phrase, Part::determiner}},
                  {"PRON",
                   {"nmod:poss", head_of(phrase)},
                   {{"Case", "Gen"},
@@ -113,16 +113,16 @@ class English {
                      {"NUM", {"nummod", head}, {{"NumType", "Card"}}});
       }
       for (std::size_t i = 0; i < phrase.adjectives.size(); ++i) {
-        writer_.word(std::string(phrase.adjectives[i]->english), {{&phrase, Part::adjective, i}},
+        writer_.word(phrase.adjectives[i]->english, {{&phrase, Part::adjective, i}},
                      {"ADJ", {"amod", head}, {{"Degree", "Pos"}}});
       }
       if (phrase.modifier) {
-        writer_.word(std::string(phrase.modifier->english), {{&phrase, Part::noun}},
+        writer_.word(phrase.modifier->english, {{&phrase, Part::noun}},
                      {"NOUN", {"compound", head}, {{"Number", "Sing"}}});
       }
       const Noun& noun = *phrase.noun;
-      writer_.word(std::string(phrase.number == Number::plural ? noun.english_plural : noun.english),
-                   {{&phrase, Part::noun}}, {"NOUN", dependency, {{"Number", number_of(phrase)}}});
+      writer_.word(phrase.number == Number::plural ? noun.english_plural : noun.english, {{&phrase, Part::noun}},
+                   {"NOUN", dependency, {{"Number", number_of(phrase)}}});
     } else if (!phrase.name.empty()) {
       if (phrase.titled) {
         writer_.word(phrase.gender == Gender::feminine ? "Mrs." : "Mr.", {{&phrase, Part::determiner}},
@@ -162,11 +162,7 @@ class English {
 
   // The words of a multi-word verb ("look for", "want to") form one concept.
   void verb_words(std::string_view text, const std::vector<Concept>& concepts, Syntax first, const Syntax& others) {
-    for (bool is_first = true; !text.empty(); is_first = false) {
-      const std::size_t end = std::min(text.find(' '), text.size());
-      writer_.word(std::string(text.substr(0, end)), concepts, is_first ? std::move(first) : others);
-      text.remove_prefix(std::min(end + 1, text.size()));
-    }
+    for (const std::string_view word : spaced_words(text)) writer_.word(word, concepts, std::exchange(first, others));
   }
 
   // A form of the clause's verb; the "for" of "look for" belongs to the object.
@@ -263,13 +259,12 @@ class English {
     const Concept head = head_of(clause);
     if (clause.very) writer_.word("very", {{&clause, Part::very}}, {"ADV", {"advmod", head}});
     if (clause.predicate) {
-      writer_.word(std::string(clause.predicate->english), {{&clause, Part::predicate}},
-                   {"ADJ", dependency, {{"Degree", "Pos"}}});
+      writer_.word(clause.predicate->english, {{&clause, Part::predicate}}, {"ADJ", dependency, {{"Degree", "Pos"}}});
     }
     const bool has_particle = clause.verb != nullptr && !clause.verb->particle.empty();
     const bool pronoun_object = clause.object && clause.object->kind == NounPhraseKind::pronoun;
     const auto particle = [&] {
-      writer_.word(std::string(clause.verb->particle), {{&clause, Part::verb}}, {"ADP", {"compound:prt", head}});
+      writer_.word(clause.verb->particle, {{&clause, Part::verb}}, {"ADP", {"compound:prt", head}});
     };
     if (has_particle && !pronoun_object) particle();
     if (clause.object && !is_fronted(*clause.object)) object(clause, dependency);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <utility>
 
+#include "data/text/lines.hpp"
 #include "data/toy/thesaurus.hpp"
 #include "data/toy/world.hpp"
 
@@ -104,11 +106,10 @@ std::vector<Token> to_tokens(const Sentence& sentence) {
       text.remove_suffix(1);
     }
     // A name of two words is one word of the sentence, and so is "piece of furniture".
-    for (bool first = true; !text.empty(); first = false) {
-      const std::size_t end = std::min(text.find(' '), text.size());
-      tokens.push_back({std::string(text.substr(0, end)), "O"});
-      if (!type.empty()) tokens.back().tag = std::string(first ? "B-" : "I-").append(type);
-      text.remove_prefix(std::min(end + 1, text.size()));
+    const char* place = "B-";
+    for (const std::string_view part : spaced_words(text)) {
+      const std::string tag = std::exchange(place, "I-");
+      tokens.push_back({std::string(part), type.empty() ? "O" : tag + std::string(type)});
     }
     if (!mark.empty()) tokens.push_back({std::string(mark), "O"});
   }

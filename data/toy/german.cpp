@@ -132,7 +132,7 @@ class German {
       text = kFirst[is_plural(phrase)][row];
     }
     concepts.push_back({&phrase, Part::noun});
-    writer_.word(std::string(text), std::move(concepts), {"PRON", dependency, std::move(features)});
+    writer_.word(text, std::move(concepts), {"PRON", dependency, std::move(features)});
   }
 
   // Writes the determiner, if any; returns true if a word was written.
@@ -280,7 +280,7 @@ class German {
       middle(clause, dependency);
       if (verb.prefix.empty()) {
         writer_.word("zu", {conjunction}, {"PART", {"mark", head}});
-        writer_.word(std::string(verb.infinitive), {head}, infinitive);
+        writer_.word(verb.infinitive, {head}, infinitive);
       } else {
         writer_.word(verb.prefix + ("zu" + verb.infinitive), {head, conjunction}, infinitive);
       }
@@ -414,8 +414,7 @@ class German {
     for (const Adverbial& each : clause.adverbials) adverbial(each, head);
     if (clause.very) writer_.word("sehr", {{&clause, Part::very}}, {"ADV", {"advmod", head}});
     if (clause.predicate) {
-      writer_.word(std::string(clause.predicate->german), {{&clause, Part::predicate}},
-                   {"ADJ", dependency, {{"Degree", "Pos"}}});
+      writer_.word(clause.predicate->german, {{&clause, Part::predicate}}, {"ADJ", dependency, {{"Degree", "Pos"}}});
     }
   }
 

@@ -79,17 +79,17 @@ bool is_fronted(const NounPhrase& phrase) {
   return phrase.kind == NounPhraseKind::relative || phrase.kind == NounPhraseKind::interrogative;
 }
 
-void Writer::word(std::string text, std::vector<Concept> concepts, Syntax syntax) {
+void Writer::word(std::string_view text, std::vector<Concept> concepts, Syntax syntax) {
   if (comma_) {
     words_.back().text += ',';
     words_.back().mark = std::exchange(comma_, {});
   }
-  words_.push_back({std::move(text), std::move(concepts), std::move(syntax)});
+  words_.push_back({std::string(text), std::move(concepts), std::move(syntax)});
 }
 
 void Writer::phrase(std::string_view units, const void* node, Part part, Syntax syntax) {
   for (const UnitWord& each : words_of_units(units)) {
-    word(std::string(each.text), {{node, part, each.unit}}, syntax);
+    word(each.text, {{node, part, each.unit}}, syntax);
     syntax = {syntax.part_of_speech, {"fixed", {node, part}}};
   }
 }
@@ -103,7 +103,7 @@ void Writer::time(std::string_view units, const Clause& clause, Concept head, st
   for (std::size_t i = 0; i < words.size(); ++i) {
     auto [part_of_speech, relation] = time_word(words[i].text, capitalised);
     if (i == main && relation != "advmod") relation = "obl";
-    word(std::string(words[i].text), {{&clause, Part::time, words[i].unit}},
+    word(words[i].text, {{&clause, Part::time, words[i].unit}},
          {part_of_speech, {relation, i == main ? head : Concept{&clause, Part::time, words[main].unit}}});
   }
 }

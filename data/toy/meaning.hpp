@@ -197,7 +197,7 @@ bool is_fronted(const NounPhrase& phrase);
 // A sentence under construction: appends words, and attaches punctuation to the word before it.
 class Writer {
  public:
-  void word(std::string text, std::vector<Concept> concepts, Syntax syntax = {});
+  void word(std::string_view text, std::vector<Concept> concepts, Syntax syntax = {});
   // The units of a fixed phrase (see lexicon.hpp), each a concept (node, part, unit). Of several words, the first
   // depends on what the phrase does, and the others, of the same part of speech, on it.
   void phrase(std::string_view units, const void* node, Part part, Syntax syntax);

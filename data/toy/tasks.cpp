@@ -9,9 +9,7 @@ const TableTask kTasks[] = {
     {"sentiment",
      {"sentence", "label"},
      {"negative", "positive"},
-     [](Draw& draw, std::size_t label) -> std::vector<std::string> {
-       return {draw_sentiment(draw, label == 1)};
-     }},
+     [](Draw& draw, std::size_t label) -> std::vector<std::string> { return {draw_sentiment(draw, label == 1)}; }},
     {"inference",
      {"premise", "hypothesis", "label"},
      {"entailment", "neutral", "contradiction"},
