@@ -80,12 +80,11 @@ class Contrasts : private PlainClauses {
     const Number others = opposite(clause.subject.number);
     Sentence sentence = of_clause(last ? reported(std::move(clause), others) : std::move(clause));
     Clause& said_of = last ? sentence.clauses[0].subordinates[0].clause : sentence.clauses[0];
-    const std::vector<Word> better = say(sentence);
-    std::string source = source_of(sentence);
+    const std::vector<Word> better = say_better(sentence);
     const std::size_t finite = position_of(better, &said_of, Part::finite);
     const std::size_t noun = position_of(better, &said_of.subject, Part::noun);
     said_of.subject.number = others;
-    return pair(better, with_word(better, finite, say(sentence)), between(noun, finite), std::move(source));
+    return pair(better, with_word(better, finite, say(sentence)), between(noun, finite));
   }
 
   MinimalPair pronoun(bool plural) {
@@ -114,7 +113,7 @@ class Contrasts : private PlainClauses {
     const NounPhrase* const antecedent = clause.object.get();
     clause.subordinates.push_back({&pick(subordinators(past)), std::move(other)});
     const Sentence sentence = of_clause(std::move(clause));
-    const std::vector<Word> better = say(sentence);
+    const std::vector<Word> better = say_better(sentence);
     if (plural || chance(0.5)) {
       it.number = opposite(it.number);
     } else {
@@ -134,7 +133,7 @@ class Contrasts : private PlainClauses {
     const Phrase &past = kPastTimes[time], &coming = kFutureTimes[time];
     clause.time = time_of(future ? coming : past);
     clause.time_first = chance(0.45);
-    const std::vector<Word> better = say(sentence);
+    const std::vector<Word> better = say_better(sentence);
     clause.time = time_of(future ? past : coming);
     return pair(better, to_text(say(sentence)),
                 between(position_of(better, &clause, Part::finite), position_of(better, &clause, Part::time)));
@@ -143,7 +142,7 @@ class Contrasts : private PlainClauses {
   MinimalPair negation(bool) {
     Sentence sentence = of_clause(deed(any_tense()));
     sentence.clauses[0].negated = true;
-    const std::vector<Word> better = say(sentence);
+    const std::vector<Word> better = say_better(sentence);
     const std::size_t at = position_of(better, &sentence.clauses[0], Part::negation);
     return pair(better, with_moved(better, at, at + 1), 0);
   }
@@ -161,8 +160,7 @@ class Contrasts : private PlainClauses {
     }
     Sentence sentence = of_clause(std::move(clause));
     NounPhrase& target = of_object ? *sentence.clauses[0].object : sentence.clauses[0].subject;
-    const std::vector<Word> better = say(sentence);
-    std::string source = source_of(sentence);
+    const std::vector<Word> better = say_better(sentence);
     const std::size_t determiner = position_of(better, &target, Part::determiner);
     const std::size_t noun = position_of(better, &target, Part::noun);
     // Not "der Frau", a dative, and not "die Lehrer", a plural.
@@ -170,7 +168,7 @@ class Contrasts : private PlainClauses {
     const bool masculine = other.gender == Gender::neuter || (other.gender == Gender::feminine && of_object);
     other.gender = masculine ? Gender::masculine : Gender::neuter;
     target.noun = &other;
-    return pair(better, with_word(better, determiner, say(sentence)), between(determiner, noun), std::move(source));
+    return pair(better, with_word(better, determiner, say(sentence)), between(determiner, noun));
   }
 
   MinimalPair particle(bool) {
@@ -191,13 +189,12 @@ class Contrasts : private PlainClauses {
     }
     Sentence sentence = of_clause(std::move(clause));
     Clause& said = sentence.clauses[0];
-    const std::vector<Word> better = say(sentence);
-    std::string source = source_of(sentence);
+    const std::vector<Word> better = say_better(sentence);
     Verb other = *said.verb;
     other.prefix = prefix;
     const std::size_t finite = position_of(better, &said, Part::finite);
     said.verb = &other;
-    return pair(better, to_text(say(sentence)), between(finite, better.size() - 1), std::move(source));
+    return pair(better, to_text(say(sentence)), between(finite, better.size() - 1));
   }
 
   MinimalPair verb_position(bool) {
@@ -216,10 +213,9 @@ class Contrasts : private PlainClauses {
     }
     const Sentence sentence = of_clause(std::move(clause));
     const Clause& moved = sentence.clauses[0].subordinates[0].clause;
-    const std::vector<Word> better = say(sentence);
+    const std::vector<Word> better = say_better(sentence);
     const std::size_t subject = position_of(better, &moved.subject, Part::noun);
-    return pair(better, with_moved(better, position_of(better, &moved, Part::finite), subject + 1), 0,
-                source_of(sentence));
+    return pair(better, with_moved(better, position_of(better, &moved, Part::finite), subject + 1), 0);
   }
 
   MinimalPair polarity(bool affirmative) {
@@ -237,10 +233,9 @@ class Contrasts : private PlainClauses {
     Sentence sentence = of_clause(std::move(clause));
     bool& negated = sentence.clauses[0].negated;
     negated = !affirmative;
-    const std::vector<Word> better = say(sentence);
-    std::string source = source_of(sentence);
+    const std::vector<Word> better = say_better(sentence);
     negated = affirmative;
-    return pair(better, to_text(say(sentence)), 0, std::move(source));
+    return pair(better, to_text(say(sentence)), 0);
   }
 
  private:
@@ -248,13 +243,14 @@ class Contrasts : private PlainClauses {
     return english_ ? to_english(sentence) : to_german(sentence);
   }
 
-  std::string source_of(const Sentence& sentence) const {
-    return of_translations_ ? to_text(to_english(sentence)) : std::string();
+  // Says a sentence before it is made worse, and keeps its source for pair().
+  std::vector<Word> say_better(const Sentence& sentence) {
+    if (of_translations_) source_ = to_text(to_english(sentence));
+    return say(sentence);
   }
 
-  static MinimalPair pair(const std::vector<Word>& better, std::string worse, std::int64_t distance,
-                          std::string source = {}) {
-    return {.distance = distance, .source = std::move(source), .better = to_text(better), .worse = std::move(worse)};
+  MinimalPair pair(const std::vector<Word>& better, std::string worse, std::int64_t distance) const {
+    return {.distance = distance, .source = source_, .better = to_text(better), .worse = std::move(worse)};
   }
 
   NounPhrase with_gendered_article(unsigned kinds) {
@@ -269,6 +265,7 @@ class Contrasts : private PlainClauses {
 
   bool english_, of_translations_;
   std::int64_t distance_;
+  std::string source_;
 };
 
 struct ChallengeKind {
