@@ -117,19 +117,14 @@ std::int64_t EncodedCorpus::size() const { return static_cast<std::int64_t>(cach
 PairLength EncodedCorpus::length(std::int64_t example) const { return record(example).length; }
 std::uint64_t EncodedCorpus::line(std::int64_t example) const { return record(example).line; }
 
-void EncodedCorpus::append_src(std::int64_t example, std::vector<std::int32_t>& ids) const {
-  const Record& pair = record(example);
-  cache_.append(pair.begin, pair.length.src, src_vocabulary_, ids);
-}
-
-void EncodedCorpus::append_tgt(std::int64_t example, std::vector<std::int32_t>& ids) const {
-  const Record& pair = record(example);
-  cache_.append(pair.begin + pair.length.src * (1 + num_factors_), pair.length.tgt, tgt_vocabulary_, ids);
-}
-
-void EncodedCorpus::append_factors(std::int64_t example, std::vector<std::int32_t>& labels) const {
-  const Record& pair = record(example);
-  cache_.append(pair.begin + pair.length.src, pair.length.src * num_factors_, num_labels_, labels);
+PairIds EncodedCorpus::pair(std::int64_t example) const {
+  const auto& [begin, line, length] = record(example);
+  const std::size_t num_labels = length.src * num_factors_;
+  PairIds ids;
+  cache_.append(begin, length.src, src_vocabulary_, ids.src);
+  cache_.append(begin + length.src, num_labels, num_labels_, ids.labels);
+  cache_.append(begin + length.src + num_labels, length.tgt, tgt_vocabulary_, ids.tgt);
+  return ids;
 }
 
 const ParallelCounts& EncodedCorpus::counts() const { return summary().counts; }

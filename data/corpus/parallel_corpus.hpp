@@ -33,6 +33,17 @@ struct PairLength {
   std::uint16_t tgt = 0;
 };
 
+// The ids of a pair, without bos and eos.
+struct PairIds {
+  std::vector<std::int32_t> src = {};
+  std::vector<std::int32_t> labels = {};  // of the source ids: for each id, one per factor
+  std::vector<std::int32_t> tgt = {};
+
+  PairLength length() const {
+    return {.src = static_cast<std::uint16_t>(src.size()), .tgt = static_cast<std::uint16_t>(tgt.size())};
+  }
+};
+
 // The files and tokenizers of a corpus.
 struct CorpusSource {
   std::string src_file;
@@ -53,11 +64,8 @@ class EncodedCorpus {
 
   std::int64_t size() const;
   PairLength length(std::int64_t example) const;
-  // Appends the ids, without bos and eos. Throws UserError if an id in the cache is not in the vocabulary.
-  void append_src(std::int64_t example, std::vector<std::int32_t>& ids) const;
-  void append_tgt(std::int64_t example, std::vector<std::int32_t>& ids) const;
-  // Appends the labels of the source ids: for each id, one per factor.
-  void append_factors(std::int64_t example, std::vector<std::int32_t>& labels) const;
+  // Throws UserError if an id in the cache is not in the vocabulary.
+  PairIds pair(std::int64_t example) const;
   std::size_t num_factors() const { return num_factors_; }
   // The line of an example, from 1.
   std::uint64_t line(std::int64_t example) const;

@@ -1,7 +1,6 @@
 #include "data/corpus/sampled_pairs.hpp"
 
 #include <algorithm>
-#include <span>
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
@@ -25,29 +24,22 @@ SampledPairs::SampledPairs(const EncodedCorpus& corpus, const TokenizerPair& tok
       "leave --bpe-dropout and --subword-alpha out, or give another tokenizer");
 }
 
-PairLength SampledPairs::append(std::int64_t example, std::int64_t epoch, std::vector<std::int32_t>& src,
-                                std::vector<std::int32_t>& tgt, std::vector<std::int32_t>& labels) const {
-  const auto add = [&](const PieceSampler& sampler, int side, const std::vector<std::int32_t>& ids,
-                       std::vector<std::int32_t>& to) {
+PairIds SampledPairs::pair(std::int64_t example, std::int64_t epoch) const {
+  const auto sample = [&](const PieceSampler& sampler, int side, const std::vector<std::int32_t>& ids) {
     RandomStream random(combine_keys(seed_, epoch, corpus_->line(example), side));
-    const std::vector<std::int32_t> sampled = sampler.sample(ids, random);
-    const std::vector<std::int32_t>& kept = sampled.size() <= longest_ ? sampled : ids;
-    to.insert(to.end(), kept.begin(), kept.end());
-    return static_cast<std::uint16_t>(kept.size());
+    std::vector<std::int32_t> sampled = sampler.sample(ids, random);
+    if (sampled.size() > longest_) return ids;
+    return sampled;
   };
-  std::vector<std::int32_t> src_ids, tgt_ids;
-  corpus_->append_src(example, src_ids);
-  corpus_->append_tgt(example, tgt_ids);
-  const std::uint16_t num_src = add(*src_, 0, src_ids, src);
+  const PairIds own = corpus_->pair(example);
+  PairIds result{.src = sample(*src_, 0, own.src), .tgt = sample(*tgt_, 1, own.tgt)};
   if (const auto factors = static_cast<std::int64_t>(corpus_->num_factors()); factors > 0) {
-    std::vector<std::int32_t> own;
-    corpus_->append_factors(example, own);
-    for (const auto& of_piece : overlaps(src_tokenizer_, std::span(src).last(num_src), src_ids)) {
-      const auto first = own.begin() + of_piece.front() * factors;
-      labels.insert(labels.end(), first, first + factors);
+    for (const auto& of_piece : overlaps(src_tokenizer_, result.src, own.src)) {
+      const auto first = own.labels.begin() + of_piece.front() * factors;
+      result.labels.insert(result.labels.end(), first, first + factors);
     }
   }
-  return {.src = num_src, .tgt = add(*tgt_, 1, tgt_ids, tgt)};
+  return result;
 }
 
 double SampledPairs::growth() const {
@@ -64,11 +56,9 @@ double SampledPairs::growth() const {
 std::vector<PairLength> SampledPairs::lengths(std::int64_t epoch, std::int64_t count) const {
   std::vector<PairLength> lengths(static_cast<std::size_t>(count));
   in_parallel(lengths.size(), [&](std::size_t begin, std::size_t end) {
-    std::vector<std::int32_t> src, tgt, labels;
     for (std::size_t i = begin; i < end; ++i) {
       if (stopping_ || signals::stop_requested()) throw Interrupted("stopped while sampling pieces");
-      src.clear(), tgt.clear(), labels.clear();
-      lengths[i] = append(static_cast<std::int64_t>(i), epoch, src, tgt, labels);
+      lengths[i] = pair(static_cast<std::int64_t>(i), epoch).length();
     }
   });
   return lengths;

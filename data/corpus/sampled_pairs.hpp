@@ -24,10 +24,8 @@ class SampledPairs {
   SampledPairs(const EncodedCorpus& corpus, const TokenizerPair& tokenizers, const SamplingConfig& config,
                std::uint64_t seed, std::int64_t longest);
 
-  // Appends the ids of an example, without bos and eos, and the labels beside the source, and returns the numbers of
-  // ids. A piece has the labels of the piece of the corpus in which it begins. Thread-safe.
-  PairLength append(std::int64_t example, std::int64_t epoch, std::vector<std::int32_t>& src,
-                    std::vector<std::int32_t>& tgt, std::vector<std::int32_t>& labels) const;
+  // A piece has the labels of the piece of the corpus in which it begins. Thread-safe.
+  PairIds pair(std::int64_t example, std::int64_t epoch) const;
   // The lengths of all examples in an epoch. Throws Interrupted when a signal requests a stop, or after stop().
   std::vector<PairLength> lengths(std::int64_t epoch) const { return lengths(epoch, corpus_->size()); }
   void stop() { stopping_ = true; }

@@ -194,15 +194,10 @@ void PieceLinks::add_to(Batch& batch, const EncodedCorpus& corpus) const {
   std::vector<float> shares;
   for (std::int64_t b = 0; b < keys.size(); ++b) {
     const std::int64_t example = batch.examples[static_cast<std::size_t>(b)];
-    std::vector<std::int32_t> src, query;
-    corpus.append_src(example, src);
-    if (within_source_) {
-      query = src;
-    } else {
-      corpus.append_tgt(example, query);
-    }
-    const auto of_src = overlaps(src_tokenizer_, src, pieces_of(batch.src.ids_M, keys, b));
-    const auto of_query = overlaps(query_tokenizer_, query, pieces_of(query_ids_M, queries, b));
+    const PairIds own = corpus.pair(example);
+    const auto of_src = overlaps(src_tokenizer_, own.src, pieces_of(batch.src.ids_M, keys, b));
+    const auto of_query =
+        overlaps(query_tokenizer_, within_source_ ? own.src : own.tgt, pieces_of(query_ids_M, queries, b));
     const std::vector<std::int32_t> linked = linked_pieces(corpus.line(example));
     std::vector<std::pair<std::int64_t, std::int64_t>> pairs;  // of pieces of the batch
     for (std::size_t i = 0; i < linked.size(); i += 2) {

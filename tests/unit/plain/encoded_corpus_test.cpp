@@ -45,14 +45,11 @@ TEST_F(EncodedCorpusTest, HoldsTheEncodedPairs) {
   const std::vector<std::pair<std::string, std::string>> pairs = {{"a b c", "c b a"}, {"a a", "a b"}, {"b", "c a"}};
   const std::vector<std::uint64_t> lines = {1, 5, 6};
   for (std::int64_t i = 0; i < corpus.size(); ++i) {
-    std::vector<std::int32_t> src;
-    std::vector<std::int32_t> tgt;
-    corpus.append_src(i, src);
-    corpus.append_tgt(i, tgt);
-    EXPECT_EQ(tokenizer_.decode(src), pairs[i].first);
-    EXPECT_EQ(tokenizer_.decode(tgt), pairs[i].second);
-    EXPECT_EQ(corpus.length(i).src, src.size());
-    EXPECT_EQ(corpus.length(i).tgt, tgt.size());
+    const PairIds pair = corpus.pair(i);
+    EXPECT_EQ(tokenizer_.decode(pair.src), pairs[i].first);
+    EXPECT_EQ(tokenizer_.decode(pair.tgt), pairs[i].second);
+    EXPECT_EQ(corpus.length(i).src, pair.src.size());
+    EXPECT_EQ(corpus.length(i).tgt, pair.tgt.size());
     EXPECT_EQ(corpus.line(i), lines[i]);
   }
   EXPECT_EQ(corpus.num_src_tokens(), 6u);
@@ -121,17 +118,14 @@ TEST_F(EncodedCorpusTest, IgnoresADamagedCache) {
 TEST_F(EncodedCorpusTest, NamesIdsThatAreNone) {
   const EncodedCorpus corpus = open();
   std::fstream(cache_file(".ids"), std::ios::binary | std::ios::in | std::ios::out).seekp(1).put('\x7F');  // in place
-  std::vector<std::int32_t> src;
-  EXPECT_THROW(corpus.append_src(0, src), UserError);
+  EXPECT_THROW(corpus.pair(0), UserError);
 }
 
 TEST_F(EncodedCorpusTest, DoesWithoutACache) {
   cache_ = write("file", "not a directory") + "/cache";
   const EncodedCorpus corpus = open();
   EXPECT_EQ(corpus.size(), 4);
-  std::vector<std::int32_t> src;
-  corpus.append_src(3, src);
-  EXPECT_EQ(tokenizer_.decode(src), "b");
+  EXPECT_EQ(tokenizer_.decode(corpus.pair(3).src), "b");
 }
 
 TEST_F(EncodedCorpusTest, DoesWithoutACacheThatIsFull) {

@@ -150,13 +150,10 @@ TEST_F(FactorsTest, TheCacheHasTheLabelsOfThePairsThatAreLeft) {
   const std::vector<Ids> expected = {{2, 2, 3, 3}, {3, 3, 2, 2, 3, 3}};
   const std::vector<std::string> sources = {"a b", "b a c"}, targets = {"b a", "c b"};
   for (std::int64_t i = 0; i < 2; ++i) {
-    Ids src, labels, tgt;
-    corpus.append_src(i, src);
-    corpus.append_factors(i, labels);
-    corpus.append_tgt(i, tgt);
-    EXPECT_EQ(labels, expected[i]);
-    EXPECT_EQ(tokenizer.decode(src), sources[i]);
-    EXPECT_EQ(tokenizer.decode(tgt), targets[i]);
+    const PairIds pair = corpus.pair(i);
+    EXPECT_EQ(pair.labels, expected[i]);
+    EXPECT_EQ(tokenizer.decode(pair.src), sources[i]);
+    EXPECT_EQ(tokenizer.decode(pair.tgt), targets[i]);
   }
   EXPECT_TRUE(open(tags).from_cache());
   const EncodedCorpus other = open("V V\nN\n\nV V V V V V V\nV N V\n");

@@ -222,12 +222,9 @@ class SampledPairsTest : public PieceSamplerTest {
   static std::vector<Ids> beginning(const SampledPairs& pairs, std::int64_t epoch) {
     std::vector<Ids> sides;
     for (std::int64_t example = 0; example < 50; ++example) {
-      Ids src, tgt, labels;
-      const PairLength length = pairs.append(example, epoch, src, tgt, labels);
-      EXPECT_TRUE(labels.empty());
-      EXPECT_EQ(length.src, src.size());
-      EXPECT_EQ(length.tgt, tgt.size());
-      sides.push_back(src), sides.push_back(tgt);
+      const PairIds pair = pairs.pair(example, epoch);
+      EXPECT_TRUE(pair.labels.empty());
+      sides.push_back(pair.src), sides.push_back(pair.tgt);
     }
     return sides;
   }
@@ -263,10 +260,8 @@ TEST_F(SampledPairsTest, ALongerSampleIsReplacedByThePiecesOfTheCorpus) {
       EXPECT_EQ(limited[i], free[i]);
       continue;
     }
-    Ids own;
-    const auto example = static_cast<std::int64_t>(i / 2);
-    i % 2 == 0 ? corpus_.append_src(example, own) : corpus_.append_tgt(example, own);
-    EXPECT_EQ(limited[i], own);
+    const PairIds own = corpus_.pair(static_cast<std::int64_t>(i / 2));
+    EXPECT_EQ(limited[i], i % 2 == 0 ? own.src : own.tgt);
     ++replaced;
   }
   EXPECT_GT(replaced, 5U);
@@ -290,13 +285,13 @@ TEST_F(SampledPairsTest, SampledPiecesHaveTheLabelsOfTheirWords) {
                                                    {}, directory_ / "cache");
   const SampledPairs pairs(corpus, {tokenizer_, tokenizer_, {}}, {.bpe_dropout = 0.3}, 1, 1000);
   for (std::int64_t example = 0; example < 50; ++example) {
-    Ids src, tgt, labels, expected;
-    pairs.append(example, 0, src, tgt, labels);
-    for (const std::int32_t id : src) {
+    const PairIds pair = pairs.pair(example, 0);
+    Ids expected;
+    for (const std::int32_t id : pair.src) {
       const std::int32_t before = expected.empty() ? 1 : expected.back();
       expected.push_back(before + (tokenizer_.begins_word(id) ? 1 : 0));
     }
-    EXPECT_EQ(labels, expected);
+    EXPECT_EQ(pair.labels, expected);
   }
 }
 
