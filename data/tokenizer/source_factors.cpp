@@ -17,17 +17,11 @@ namespace {
 constexpr const char* kFactorsFile = "source-factors.json";
 constexpr std::int32_t kFirstLabel = 2;
 
-template <class Value>
-using ByLabel = std::map<std::string, Value, std::less<>>;
-
 std::vector<std::string> labels_of_file(const std::string& file) {
-  ByLabel<std::uint64_t> counts;
+  std::map<std::string, std::uint64_t> counts;
   LineReader reader(file);
   for (std::string line; reader.next(line);) {
-    for (const std::string_view label : spaced_words(line)) {
-      const auto known = counts.find(label);
-      known == counts.end() ? void(counts.emplace(label, 1)) : void(++known->second);
-    }
+    for (const std::string_view label : spaced_words(line)) ++counts[std::string(label)];
   }
   std::vector<std::string> labels;
   for (const auto& [label, count] : counts) labels.push_back(label);
@@ -38,7 +32,7 @@ std::vector<std::string> labels_of_file(const std::string& file) {
 }  // namespace
 
 struct SourceFactors::Content {
-  std::vector<ByLabel<std::int32_t>> ids;
+  std::vector<std::map<std::string, std::int32_t, std::less<>>> ids;
   std::string json;
 };
 
@@ -46,7 +40,7 @@ SourceFactors::SourceFactors(std::vector<std::vector<std::string>> labels) {
   if (labels.empty()) return;
   Content content{.ids = {}, .json = nlohmann::json(labels).dump() + "\n"};
   for (const auto& factor : labels) {
-    ByLabel<std::int32_t>& ids = content.ids.emplace_back();
+    auto& ids = content.ids.emplace_back();
     for (const std::string& label : factor) ids.emplace(label, kFirstLabel + static_cast<std::int32_t>(ids.size()));
     ensure(ids.size() == factor.size(), "the labels of a factor are distinct");
   }
