@@ -141,6 +141,7 @@ SomeBatch on_device(SomeBatch batch, torch::Device device) {
   return batch;
 }
 
+// The ids of sentences.
 using IdSpans = std::vector<std::span<const std::int32_t>>;
 
 // Concatenates sentences; `begin` and `end` are added to each unless negative.
@@ -158,7 +159,7 @@ struct BatchIds {
 };
 BatchIds batch_ids(const TokenizerPair& tokenizers);
 
-// A batch of sentence pairs on the CPU, without bos and eos in `src` and `tgt`, and with the labels of add_factors.
+// A batch of sentence pairs, given without bos and eos, on the CPU; for `labels` see add_factors.
 Batch batch_of_pairs(const IdSpans& src, const IdSpans& tgt, const BatchIds& ids, const IdSpans& labels = {},
                      std::size_t num_factors = 0);
 
