@@ -344,7 +344,7 @@ class Measurement {
 }  // namespace
 
 void refuse_if_stopped() {
-  if (signals::stop_requested()) throw Interrupted("the comparison was interrupted");
+  signals::throw_if_stopped("the comparison was interrupted");
 }
 
 bool are_language_models(const std::vector<std::string>& runs) {

@@ -25,7 +25,7 @@ void train_with_early_stopping(const torch::nn::Module& module, const EarlyStopp
   RandomStream random(how.seed);
   double rate = how.learning_rate, least = std::numeric_limits<double>::infinity();
   for (int epoch = 0, without_gain = 0; epoch < EarlyStopping::kMostEpochs; ++epoch) {
-    if (signals::stop_requested()) throw Interrupted("the probes were interrupted");
+    signals::throw_if_stopped("the probes were interrupted");
     shuffle(order, random);
     for (std::size_t begin = 0; begin < order.size(); begin += static_cast<std::size_t>(how.batch)) {
       const std::size_t count = std::min(order.size() - begin, static_cast<std::size_t>(how.batch));

@@ -41,7 +41,7 @@ constexpr std::size_t kMostPiecesOfPair = 100;          // on each side
 constexpr std::int64_t kProbabilitiesAtOnce = 1 << 25;  // of next pieces
 
 void stop_if_requested() {
-  if (signals::stop_requested()) throw Interrupted("the measurement of faithfulness was interrupted");
+  signals::throw_if_stopped("the measurement of faithfulness was interrupted");
 }
 
 // The attention at one place, and the embedded input as a node of the graph.

@@ -217,7 +217,7 @@ class HeadMeasurement {
     std::size_t most = kMostPieces;
     if (model.longest) most = std::min(most, static_cast<std::size_t>(*model.longest - around));
     for (const TreeSentence& tree : trees_) {
-      if (signals::stop_requested()) throw Interrupted("the measurement of heads was interrupted");
+      signals::throw_if_stopped("the measurement of heads was interrupted");
       const c10::InferenceMode inference;
       std::vector<Piece> pieces = model.tokenizer.encode_pieces(tree.text);
       pieces.resize(std::min(pieces.size(), most));

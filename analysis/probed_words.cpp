@@ -80,7 +80,7 @@ std::vector<Tensor> ProbedWords::vectors(const SentenceModel& model, std::int64_
   std::vector<std::int64_t> lengths;
   for (const auto& ids : ids_) lengths.push_back(std::ssize(ids));
   for (const std::vector<std::size_t>& batch : batches_of_lengths(lengths, std::ssize(ids_), kTokensReadAtOnce)) {
-    if (signals::stop_requested()) throw Interrupted("the probes were interrupted");
+    signals::throw_if_stopped("the probes were interrupted");
     IdSpans read;
     std::vector<std::int64_t> rows, word_of_row, words;  // of pieces, the word of each in the batch; those among all
     std::int64_t before = 0;

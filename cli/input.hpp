@@ -66,7 +66,7 @@ class InputLines {
   bool next(std::string& line) {
     if (at_once_) std::cout.flush();
     if (!reader_.next(line)) return false;
-    if (signals::stop_requested()) throw Interrupted("stopped before the end of the input");
+    signals::throw_if_stopped("stopped before the end of the input");
     return true;
   }
 

@@ -5,6 +5,8 @@
 
 #include <atomic>
 
+#include "core/error.hpp"
+
 namespace attend::signals {
 namespace {
 
@@ -34,6 +36,10 @@ void install() {
 }
 
 bool stop_requested() { return stop; }
+
+void throw_if_stopped(const char* message) {
+  if (stop) throw Interrupted(message);
+}
 
 bool take_save_request() { return save.exchange(false); }
 

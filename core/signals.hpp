@@ -7,8 +7,10 @@ namespace attend::signals {
 // Installs the handlers, except for a SIGHUP that is ignored (nohup).
 void install();
 
-// True after SIGINT, SIGTERM or SIGHUP. Loops that can save poll it, save, and throw Interrupted.
+// True after SIGINT, SIGTERM or SIGHUP. Loops that can save poll it, save, and throw Interrupted; others call
+// throw_if_stopped(), which throws it with this message.
 bool stop_requested();
+void throw_if_stopped(const char* message);
 
 // True if SIGUSR1 arrived since the last call.
 bool take_save_request();

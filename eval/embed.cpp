@@ -52,7 +52,7 @@ TextVectors embed(const SentenceEncoder& encoder, const Tokenizer& tokenizer, co
   TextVectors result{.vectors = std::vector<std::vector<float>>(texts.size()),
                      .num_cut = std::accumulate(cut.begin(), cut.end(), std::int64_t{0})};
   for (const std::vector<const Sample*>& batch : batches_by_length(samples)) {
-    if (signals::stop_requested()) throw Interrupted("stopped before the end of the input");
+    signals::throw_if_stopped("stopped before the end of the input");
     const SegmentedSequences input = on_device(make_labelled_batch(batch), encoder.device).input;
     Pass pass = Pass::inference();
     const Layout& layout = input.tokens.layout;

@@ -171,7 +171,7 @@ AnalogyTally WordSpace::answer(const std::vector<AnalogyQuestion>& questions, An
   constexpr std::int64_t kScoresAtOnce = std::int64_t{1} << 24;
   const std::int64_t at_once = std::max<std::int64_t>(kScoresAtOnce / unit_VE_.size(0), 1);
   for (std::int64_t first = 0; first < std::ssize(known); first += at_once) {
-    if (signals::stop_requested()) throw Interrupted("stopped before the last question");
+    signals::throw_if_stopped("stopped before the last question");
     const std::int64_t count = std::min(at_once, std::ssize(known) - first);
     const std::span asked(known.data() + first, static_cast<std::size_t>(count));
     const auto vectors_QE = [&](std::size_t place) {

@@ -111,7 +111,7 @@ void PairAttention::add(PiecePair pair) {
 }
 
 void PairAttention::observe_waiting() {
-  if (signals::stop_requested()) throw Interrupted("stopped before all lines were read");
+  signals::throw_if_stopped("stopped before all lines were read");
   const Tokenizer &src = trained_.tokenizers.src, &tgt = trained_.tokenizers.tgt;
   Batch batch;
   std::vector<PiecePair> read;  // those with something to attend to

@@ -268,7 +268,7 @@ Tensor PromptedModel::raw_scores(const TaskSplit& split, WorkProgress* progress)
       for (std::size_t label = 0; label < num_labels; ++label) samples.push_back(sample(split, text, label));
     }
     for (const std::vector<const Sample*>& batch : batches_by_length(samples)) {
-      if (signals::stop_requested()) throw Interrupted("stopped before all texts were labelled");
+      signals::throw_if_stopped("stopped before all texts were labelled");
       const std::vector<double> sums = log_probs_of_words(model_, batch);
       for (std::size_t s = 0; s < batch.size(); ++s) {
         const auto pieces = static_cast<double>(batch[s]->ids.size() - batch[s]->first);

@@ -42,7 +42,7 @@ void score_in_batches(std::span<const std::int64_t> lengths, const ScoreConfig& 
   constexpr std::int64_t kTokensInBatch = 16384;  // limit of the memory of a forward pass
   const auto batches = batches_of_lengths(lengths, config.differentiate ? 1 : config.batch_size, kTokensInBatch);
   run_workers(batches.size(), num_workers(config.workers), config.threads, [&](std::size_t b) {
-    if (signals::stop_requested()) throw Interrupted("scoring was interrupted");
+    signals::throw_if_stopped("scoring was interrupted");
     score_batch(batches[b]);
     return_freed_memory();
   });

@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t kBatchTokens = 8192;
 
 void refuse_if_stopped() {
-  if (signals::stop_requested()) throw Interrupted("stopped before all texts were read");
+  signals::throw_if_stopped("stopped before all texts were read");
 }
 
 // Of models that carry nothing: in windows of `longest` tokens.

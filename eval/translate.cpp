@@ -256,7 +256,7 @@ void Translator::translate_stream(const std::function<bool(std::string&)>& next,
     }
     for (auto& translations : translate(lines)) emit(translations);
     if (broken) std::rethrow_exception(broken);
-    if (more && signals::stop_requested()) throw Interrupted("translation was interrupted");
+    if (more) signals::throw_if_stopped("translation was interrupted");
   }
 }
 

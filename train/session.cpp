@@ -239,7 +239,7 @@ void Session::join_run() {
   const fs::path record = fs::path(run_.run) / "run.json";
   const auto end = std::chrono::steady_clock::now() + kToAppear;
   while (!fs::exists(record) && std::chrono::steady_clock::now() < end) {
-    if (signals::stop_requested()) throw Interrupted("stopped before the start of training");
+    signals::throw_if_stopped("stopped before the start of training");
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   if (!fs::exists(record) || read_file(record) != run["record"].get<std::string>()) {

@@ -127,7 +127,7 @@ class StreamTask : public Task {
     ranks.together([&] {
       std::int64_t tokens = 0;
       for (std::int64_t b = 0; b < data.num_batches() && tokens < most_tokens; ++b) {
-        if (signals::stop_requested()) throw Interrupted("validation");
+        signals::throw_if_stopped("validation");
         Batch batch = data.batch(b);
         tokens += tokens_of(batch);
         if (b % ranks.size() == ranks.rank()) measure(on_device(std::move(batch), device_));

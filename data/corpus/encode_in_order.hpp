@@ -22,7 +22,7 @@ void encode_in_order(Reader& reader, const std::string& file, MakeEncoder make_e
   std::vector<Line> lines(kChunkLines);
   std::vector<decltype(make_encoder()(std::declval<const Line&>()))> encoded(kChunkLines);
   for (bool more = true; more;) {
-    if (signals::stop_requested()) throw Interrupted("stopped while encoding the text");
+    signals::throw_if_stopped("stopped while encoding the text");
     std::size_t count = 0;
     while (count < lines.size() && (more = reader.next(lines[count]))) ++count;
     in_parallel(count, [&](std::size_t begin, std::size_t end) {

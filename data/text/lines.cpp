@@ -123,7 +123,7 @@ class LineReader::Source {
   static void wait_for_input() {
     pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
     while (poll(&input, 1, 200) <= 0) {
-      if (signals::stop_requested()) throw Interrupted("stopped while waiting for standard input");
+      signals::throw_if_stopped("stopped while waiting for standard input");
     }
   }
 

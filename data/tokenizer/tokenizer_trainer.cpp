@@ -226,7 +226,7 @@ std::string run_sentencepiece(Options options, std::vector<std::string> lines, s
   constexpr auto kPoll = std::chrono::milliseconds(100);
   constexpr std::int64_t kPollsPerLine = 300;
   for (std::int64_t polls = 1; trained.wait_for(kPoll) != std::future_status::ready; ++polls) {
-    if (signals::stop_requested()) throw Interrupted("interrupted while training a tokenizer; nothing was written");
+    signals::throw_if_stopped("interrupted while training a tokenizer; nothing was written");
     if (polls % kPollsPerLine == 0) log::info("tokenizer: still training, {} s", polls / 10);
   }
   trained.get();

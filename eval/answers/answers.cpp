@@ -53,7 +53,7 @@ std::unique_ptr<TaskAnswers> answer(const TextModelImpl& model, const TaskSplit&
   std::int64_t count = 0;
   std::vector<bool> is_counted(static_cast<std::size_t>(split.size()));  // a record may have several samples
   for (const std::vector<const Sample*>& samples : batches_by_length(split.samples)) {
-    if (signals::stop_requested()) throw Interrupted("stopped before all records were answered");
+    signals::throw_if_stopped("stopped before all records were answered");
     const LabelledBatch batch = on_device(make_labelled_batch(samples), device);
     Pass pass = Pass::inference();
     const at::Tensor logits = model.logits(batch, pass);

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <ranges>
 
-#include "core/error.hpp"
 #include "core/freed_memory.hpp"
 #include "core/signals.hpp"
 #include "eval/search/next_tokens.hpp"
@@ -47,7 +46,7 @@ class Searcher {
         if (coverage_ != nullptr) coverage_->select(parents_);
       }
       num_rows = std::ssize(parents_);
-      if (signals::stop_requested()) throw Interrupted("the search was interrupted");
+      signals::throw_if_stopped("the search was interrupted");
       const auto previous = at::tensor(previous_, at::kLong).to(device);
       advance(request_.model.step(*state, previous, pass));
       ++num_read_;

@@ -6,7 +6,6 @@
 #include <span>
 #include <sstream>
 
-#include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/signals.hpp"
 #include "data/text/parallel.hpp"
@@ -127,7 +126,7 @@ double TranslationTask::validation_loss(Ranks& ranks) const {
   std::array<double, 2> nll_and_count = {};
   ranks.together([&] {
     for (std::int64_t b = ranks.rank(); b < epoch.size(); b += ranks.size()) {
-      if (signals::stop_requested()) throw Interrupted("validation");
+      signals::throw_if_stopped("validation");
       const Batch batch = on_device(make_batch(valid_->corpus, epoch.batch(b), ids_), device_);
       Pass pass = Pass::inference();
       nll_and_count[0] += objective_->losses(batch, pass)[0].reported.item<double>();

@@ -87,7 +87,7 @@ void wait_for_listener(const Launch& launch) {
   const auto start = std::chrono::steady_clock::now(), end = start + kToMeet;
   bool noticed = false;
   for (std::string why; !(why = unreachable(launch)).empty(); std::this_thread::sleep_for(kSlice)) {
-    if (signals::stop_requested()) throw Interrupted("stopped before all processes had connected");
+    signals::throw_if_stopped("stopped before all processes had connected");
     const auto now = std::chrono::steady_clock::now();
     if (now - start > kBeforeNotice && !std::exchange(noticed, true)) {
       log::notice("waiting up to {} s for rank 0 to listen at {}: {}", std::chrono::seconds(kToMeet).count(),

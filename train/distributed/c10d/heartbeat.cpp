@@ -79,7 +79,7 @@ class Heartbeat::Beats {
     bool noticed = false;
     for (std::size_t rank = 0; rank < keys_.size(); ++rank) {
       while (!store_->check({keys_[rank]})) {
-        if (signals::stop_requested()) throw Interrupted("stopped before all processes had connected");
+        signals::throw_if_stopped("stopped before all processes had connected");
         if (Clock::now() > end) {
           throw UserError(
               fmt::format("rank {} of {} did not connect to {} within {} s", rank, keys_.size(), where_, limit),
