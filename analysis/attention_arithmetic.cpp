@@ -17,18 +17,13 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/number.hpp"
+#include "models/ops/padded.hpp"
 
 namespace attend {
 namespace {
 
-std::vector<double> to_doubles(const at::Tensor& x) {
-  const at::Tensor doubles = x.to(at::kCPU, at::kDouble).contiguous();
-  const auto* begin = doubles.const_data_ptr<double>();
-  return {begin, begin + doubles.numel()};
-}
-
 std::vector<bool> to_bools(const at::Tensor& x) {
-  const std::vector<double> numbers = to_doubles(x);
+  const std::vector<double> numbers = ops::to_doubles(x);
   return {numbers.begin(), numbers.end()};
 }
 
@@ -177,16 +172,16 @@ QueryArithmetic arithmetic_of(const SentenceAttention& sentence, const QueryChoi
                         .query = query,
                         .piece = axes.rows[static_cast<std::size_t>(query)],
                         .positions = std::move(axes.columns),
-                        .energies = to_doubles(row(all.energies)),
-                        .bias = to_doubles(row(all.bias)),
+                        .energies = ops::to_doubles(row(all.energies)),
+                        .bias = ops::to_doubles(row(all.bias)),
                         .outside = to_bools(row(all.outside)),
-                        .softmax = to_doubles(row(all.softmax)),
-                        .factor = to_doubles(row(all.factor)),
-                        .weights = to_doubles(row(all.weights)),
-                        .value_norms = to_doubles(all.values(query)[choice.head].norm(2, -1)),
+                        .softmax = ops::to_doubles(row(all.softmax)),
+                        .factor = ops::to_doubles(row(all.factor)),
+                        .weights = ops::to_doubles(row(all.weights)),
+                        .value_norms = ops::to_doubles(all.values(query)[choice.head].norm(2, -1)),
                         .vector_norm = row(all.context).norm().item<double>()};
   if (all.scale.defined()) {
-    const std::vector<double> scales = to_doubles(all.scale);
+    const std::vector<double> scales = ops::to_doubles(all.scale);
     steps.scale = scales[scales.size() == 1 ? 0 : static_cast<std::size_t>(choice.head)];
     for (const double energy : steps.energies) steps.products.push_back(energy / *steps.scale);
   }

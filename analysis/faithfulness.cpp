@@ -40,9 +40,7 @@ constexpr std::int64_t kAdversarialTexts = 100;
 constexpr std::size_t kMostPiecesOfPair = 100;          // on each side
 constexpr std::int64_t kProbabilitiesAtOnce = 1 << 25;  // of next pieces
 
-void stop_if_requested() {
-  signals::throw_if_stopped("the measurement of faithfulness was interrupted");
-}
+void stop_if_requested() { signals::throw_if_stopped("the measurement of faithfulness was interrupted"); }
 
 // The attention at one place, and the embedded input as a node of the graph.
 class ExplanationObserver final : public Observer {
@@ -94,12 +92,6 @@ Tensor total_variation(const Tensor& p, const Tensor& q) { return (p - q).abs().
 Tensor jensen_shannon(const Tensor& p, const Tensor& q) {
   const auto entropy = [](const Tensor& x) { return -(x * x.clamp_min(1e-20).log()).sum(-1); };
   return entropy((p + q) / 2) - (entropy(p) + entropy(q)) / 2;
-}
-
-std::vector<double> numbers_of(const Tensor& numbers) {
-  const Tensor whole = numbers.detach().to(at::kCPU, at::kDouble).contiguous();
-  const double* first = whole.const_data_ptr<double>();
-  return {first, first + whole.numel()};
 }
 
 // A random order of the tokens of each text, [B, S]; padding stays in place.
@@ -233,7 +225,7 @@ TokenImportance ExplainedClassifier::importance(const Sample& text) const {
     if (i < text.first) --without.first;
   }
   const auto of_tokens = [&](const Tensor& numbers_S) {
-    return numbers_of(numbers_S.index_select(0, at::tensor(places, at::kLong)));
+    return ops::to_doubles(numbers_S.index_select(0, at::tensor(places, at::kLong)));
   };
   TokenImportance result;
   std::vector<Tensor> explanations_S = over_heads(observer.layers.back()[0].select(1, 0));
@@ -246,7 +238,7 @@ TokenImportance ExplainedClassifier::importance(const Sample& text) const {
   for (const Tensor& explanation_S : explanations_S) result.explanations.push_back(of_tokens(explanation_S));
   result.gradient = of_tokens(gradient_times_input(log_probs_L.max(), observer.embedded_MH));
   const Tensor probs_KL = probabilities(read);
-  result.leave_one_out = numbers_of(total_variation(probs_KL.slice(0, 1), probs_KL[0]));
+  result.leave_one_out = ops::to_doubles(total_variation(probs_KL.slice(0, 1), probs_KL[0]));
   return result;
 }
 
@@ -283,9 +275,9 @@ std::vector<PerturbedText> ExplainedClassifier::perturb(std::span<const Sample* 
     const Tensor places_BS = permutations(texts, weights_BNS.size(2), seed, number).to(device);
     permuted_B.push_back(change_of(weights_BNS.gather(2, places_BS.unsqueeze(1).expand_as(weights_BNS))));
   }
-  const std::vector<double> largest = numbers_of(weights_BNS.mean(1).amax(1)),
-                            uniform = numbers_of(change_of(uniform_BNS)),
-                            permuted = numbers_of(at::quantile(at::stack(permuted_B), 0.5, 0));
+  const std::vector<double> largest = ops::to_doubles(weights_BNS.mean(1).amax(1)),
+                            uniform = ops::to_doubles(change_of(uniform_BNS)),
+                            permuted = ops::to_doubles(at::quantile(at::stack(permuted_B), 0.5, 0));
   std::vector<PerturbedText> result;
   for (std::size_t b = 0; b < texts.size(); ++b) {
     result.push_back({.largest = largest[b], .uniform = uniform[b], .permuted = permuted[b]});
@@ -293,7 +285,7 @@ std::vector<PerturbedText> ExplainedClassifier::perturb(std::span<const Sample* 
   if (!adversarial) return result;
   const AdversarialWeights found =
       find_adversarial(weights_BNS, layout.padding_BT, combine_keys(seed, texts.front()->example), change_of);
-  const std::vector<double> divergence = numbers_of(found.divergence_B), change = numbers_of(found.change_B);
+  const std::vector<double> divergence = ops::to_doubles(found.divergence_B), change = ops::to_doubles(found.change_B);
   for (std::size_t b = 0; b < texts.size(); ++b) {
     result[b].divergence = divergence[b];
     result[b].change = change[b];
@@ -347,10 +339,10 @@ std::vector<TokenImportance> importance_of_source(const Run& run, const PiecePai
   for (std::int64_t t = 0; t < T; ++t) {
     TokenImportance& position = result.emplace_back();
     for (const Tensor& weights_S : over_heads(weights_NTS.select(1, t))) {
-      position.explanations.push_back(numbers_of(weights_S));
+      position.explanations.push_back(ops::to_doubles(weights_S));
     }
-    position.gradient = numbers_of(gradient_TS[t]);
-    position.leave_one_out = numbers_of(changes_ST.select(1, t));
+    position.gradient = ops::to_doubles(gradient_TS[t]);
+    position.leave_one_out = ops::to_doubles(changes_ST.select(1, t));
   }
   return result;
 }

@@ -62,11 +62,7 @@ struct AttachmentCounts {
 };
 
 double rank_correlation(const Tensor& a_T, const Tensor& b_T) {
-  const Tensor a = a_T.to(at::kDouble).contiguous(), b = b_T.to(at::kDouble).contiguous();
-  const auto numbers = [](const Tensor& x) {
-    return metrics::Numbers(x.const_data_ptr<double>(), static_cast<std::size_t>(x.numel()));
-  };
-  return metrics::spearman(numbers(a), numbers(b));
+  return metrics::spearman(ops::to_doubles(a_T), ops::to_doubles(b_T));
 }
 
 // Scaled so that ‖B h‖² is about 2 for B with Xavier's initial weights. For distances, which do not depend on it, the

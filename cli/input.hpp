@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/options.hpp"
 #include "core/progress.hpp"

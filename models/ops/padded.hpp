@@ -1,10 +1,11 @@
-// Support of the plain formulations: indices as tensors, tables with a row per head, and a masked softmax.
+// Support of the plain formulations: indices and numbers as tensors, tables with a row per head, and a masked softmax.
 #pragma once
 
 #include <ATen/ATen.h>
 
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "models/ops/ops.hpp"
 
@@ -13,6 +14,13 @@ namespace attend::ops {
 // An int64 tensor on the device of `like`.
 inline torch::Tensor to_tensor(std::span<const std::int64_t> numbers, const torch::Tensor& like) {
   return at::tensor(at::ArrayRef<std::int64_t>(numbers.data(), numbers.size()), at::kLong).to(like.device());
+}
+
+// All numbers of a tensor, row by row.
+inline std::vector<double> to_doubles(const torch::Tensor& x) {
+  const torch::Tensor numbers = x.detach().to(at::kCPU, at::kDouble).contiguous();
+  const double* first = numbers.const_data_ptr<double>();
+  return {first, first + numbers.numel()};
 }
 
 // table_NC[h][column] for every head h: columns [T, S], or [B, 1, T, S] for several sentences, give [N, T, S] or
