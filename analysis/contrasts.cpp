@@ -81,16 +81,12 @@ ContrastSet contrast_set(const PairsFile& file, const std::vector<std::optional<
       add_accuracy(set.distances[distance], s, systems.size(), tally);
     }
   }
-  std::vector<double> p;
   for (std::size_t a = 0; a < systems.size(); ++a) {
     for (std::size_t b = a + 1; b < systems.size(); ++b) {
-      if (!systems[a] || !systems[b]) continue;
-      set.tests.push_back(mcnemars_test(a, b, right[a], right[b]));
-      p.push_back(set.tests.back().p);
+      if (systems[a] && systems[b]) set.tests.push_back(mcnemars_test(a, b, right[a], right[b]));
     }
   }
-  const std::vector<double> corrected = metrics::holm(p);
-  for (std::size_t i = 0; i < p.size(); ++i) set.tests[i].p_holm = corrected[i];
+  metrics::correct_by_holm(set.tests, &ContrastTest::p);
   return set;
 }
 

@@ -71,7 +71,6 @@ std::int64_t RelationTally::instances() const {
 }
 
 void RelationTally::write(HeadReport& report) const {
-  std::vector<double> p_values;
   for (const auto& [name, halves] : relations_) {
     const auto& [first, second] = halves;
     if (std::min(first.all.instances, second.all.instances) < kFewestInstances) {
@@ -100,10 +99,8 @@ void RelationTally::write(HeadReport& report) const {
     result.accuracy = {fraction(by_head, result.instances), interval.low, interval.high};
     result.baseline = fraction(by_offset, result.instances);
     result.p = metrics::binomial_test(by_head - by_both, by_head + by_offset - 2 * by_both, 0.5);
-    p_values.push_back(result.p);
   }
-  const std::vector<double> corrected = metrics::holm(p_values);
-  for (std::size_t i = 0; i < corrected.size(); ++i) report.relations[i].p_holm = corrected[i];
+  metrics::correct_by_holm(report.relations, &HeadRelation::p);
 }
 
 void HabitTally::add(const SeenWords& seen, WordWeights weights, bool is_causal) {

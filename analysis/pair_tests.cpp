@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <ranges>
 #include <string>
 
 #include "eval/metrics/significance.hpp"
@@ -43,20 +44,12 @@ PairTest test_of(const ScoredOutput& a, const ScoredOutput& b, const metrics::Ex
 
 // Holm's correction over the pairs of one metric: metrics of one output agree too much to count as tests of their own.
 void correct_for_several(std::vector<PairTest>& all, const std::string& metric) {
-  std::vector<PairTest*> tests;
-  std::vector<SeedTest*> over_seeds;
-  std::vector<double> p, p_seeds;
-  for (PairTest& test : all) {
-    if (test.metric != metric) continue;
-    tests.push_back(&test);
-    p.push_back(std::max(test.p_bootstrap, test.p_randomisation));
-    if (!test.seeds) continue;
-    over_seeds.push_back(&*test.seeds);
-    p_seeds.push_back(test.seeds->p);
-  }
-  const std::vector<double> corrected = metrics::holm(p), corrected_seeds = metrics::holm(p_seeds);
-  for (std::size_t i = 0; i < tests.size(); ++i) tests[i]->p_holm = corrected[i];
-  for (std::size_t i = 0; i < over_seeds.size(); ++i) over_seeds[i]->p_holm = corrected_seeds[i];
+  auto tests = all | std::views::filter([&](const PairTest& test) { return test.metric == metric; });
+  metrics::correct_by_holm(tests,
+                           [](const PairTest& test) { return std::max(test.p_bootstrap, test.p_randomisation); });
+  auto over_seeds = tests | std::views::filter([](const PairTest& test) { return test.seeds.has_value(); }) |
+                    std::views::transform([](PairTest& test) -> SeedTest& { return *test.seeds; });
+  metrics::correct_by_holm(over_seeds, &SeedTest::p);
 }
 
 }  // namespace

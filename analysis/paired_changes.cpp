@@ -46,11 +46,8 @@ PairedChanges::PairedChanges(const metrics::Rows& before, std::size_t count)
       before_(with_resamples(before, samples_)) {}
 
 std::vector<TestedChange> PairedChanges::tested() const {
-  std::vector<double> p_values;
-  for (const TestedChange& change : changes_) p_values.push_back(change.p);
-  const std::vector<double> corrected = metrics::holm(p_values);
   std::vector<TestedChange> result = changes_;
-  for (std::size_t i = 0; i < result.size(); ++i) result[i].p_holm = corrected[i];
+  metrics::correct_by_holm(result, &TestedChange::p);
   return result;
 }
 

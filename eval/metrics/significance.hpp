@@ -86,4 +86,13 @@ double mcnemar(std::int64_t only_a, std::int64_t only_b);
 // or above the one before: 0.01, 0.04, 0.03 become 0.03, 0.06, 0.06.
 std::vector<double> holm(std::span<const double> p_values);
 
+// Sets p_holm of each of these tests, corrected for all of them; `p_of` is a member or a function.
+template <class Tests, class POf>
+void correct_by_holm(Tests&& tests, const POf& p_of) {
+  std::vector<double> p_values;
+  for (const auto& test : tests) p_values.push_back(std::invoke(p_of, test));
+  const std::vector<double> corrected = holm(p_values);
+  for (std::size_t i = 0; auto& test : tests) test.p_holm = corrected[i++];
+}
+
 }  // namespace attend::metrics
