@@ -38,6 +38,7 @@
 #include "eval/score.hpp"
 #include "eval/workers.hpp"
 #include "models/attention/cut_weights.hpp"
+#include "models/run/checkpoint_reader.hpp"
 
 namespace attend {
 namespace {
@@ -343,9 +344,7 @@ class Measurement {
 
 }  // namespace
 
-void refuse_if_stopped() {
-  signals::throw_if_stopped("the comparison was interrupted");
-}
+void refuse_if_stopped() { signals::throw_if_stopped("the comparison was interrupted"); }
 
 bool are_language_models(const std::vector<std::string>& runs) {
   const auto is_one = [](const std::filesystem::path& run) {
@@ -391,8 +390,7 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
       throw UserError(origins("names") + ": " + name + " is given twice", "give each system a name of its own");
     }
   }
-  const bool is_path = checkpoint != "auto" && checkpoint != "best" && checkpoint != "last";
-  if (is_path && runs.size() > 1) {
+  if (is_checkpoint_path(checkpoint) && runs.size() > 1) {
     throw UserError(fmt::format("{} {}: a path names the weights of one run, but {} are compared",
                                 origins("checkpoint"), checkpoint, runs.size()),
                     "give auto, best or last, or compare one run");

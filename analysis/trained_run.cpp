@@ -163,7 +163,7 @@ std::string describe_weights(const fs::path& weights) {
 
 // A path outside the run would give another run's weights this one's name.
 void refuse_foreign_checkpoint(const fs::path& run, const std::string& checkpoint) {
-  if (checkpoint == "auto" || checkpoint == "best" || checkpoint == "last" || !fs::exists(checkpoint)) return;
+  if (!is_checkpoint_path(checkpoint) || !fs::exists(checkpoint)) return;
   const fs::path within = fs::weakly_canonical(checkpoint).lexically_relative(fs::weakly_canonical(run));
   if (!within.empty() && *within.begin() != "..") return;
   throw UserError(fmt::format("--checkpoint {}: not a checkpoint of the run {}", checkpoint, run.string()),

@@ -17,6 +17,7 @@
 #include "eval/rerank.hpp"
 #include "eval/search/ensemble.hpp"
 #include "eval/translate.hpp"
+#include "models/run/checkpoint_reader.hpp"
 #include "models/run/model_options.hpp"
 
 namespace attend {
@@ -100,13 +101,9 @@ struct TranslateConfig {
   }
 
   // --checkpoint, unless it is a path, which names weights of the run that translates.
-  std::string checkpoint_of_reranker() const { return names_checkpoint_by_path() ? "auto" : use.checkpoint; }
+  std::string checkpoint_of_reranker() const { return is_checkpoint_path(use.checkpoint) ? "auto" : use.checkpoint; }
 
  private:
-  bool names_checkpoint_by_path() const {
-    return use.checkpoint != "auto" && use.checkpoint != "best" && use.checkpoint != "last";
-  }
-
   // Throws UserError if standard input would be read twice.
   void refuse_two_readers(const OptionOrigins& origins) const {
     std::string reader = input.empty() || std::ranges::find(input, "-") != input.end() ? "the lines" : "";
@@ -127,7 +124,7 @@ struct TranslateConfig {
     if (translator.search.coverage_penalty > 0) {
       throw UserError(origins("coverage-penalty") + ": an ensemble has no attention of its own", "leave it out");
     }
-    if (!names_checkpoint_by_path()) return;
+    if (!is_checkpoint_path(use.checkpoint)) return;
     throw UserError(origins("checkpoint") + " " + use.checkpoint + ": a path names the weights of one run, but " +
                         std::to_string(runs.size()) + " are given",
                     "give auto, best or last");

@@ -64,8 +64,10 @@ std::vector<std::int64_t> checkpoint_steps(const fs::path& run) {
   return steps;
 }
 
+bool is_checkpoint_path(std::string_view which) { return which != "auto" && which != "best" && which != "last"; }
+
 fs::path find_weights(const fs::path& run, const std::string& which) {
-  if (which != "auto" && which != "best" && which != "last") return given_weights(which);
+  if (is_checkpoint_path(which)) return given_weights(which);
   std::vector<std::int64_t> candidates = checkpoint_steps(run);  // the last is tried first
   std::string problem;                                           // why the requested checkpoint is not used
   if (which != "last") {

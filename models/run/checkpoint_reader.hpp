@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace attend {
@@ -21,5 +22,8 @@ std::vector<std::int64_t> checkpoint_steps(const std::filesystem::path& run);
 //   auto   best; if that is damaged, the newest intact one, with a warning that names both
 // Throws UserError if it is missing or damaged.
 std::filesystem::path find_weights(const std::filesystem::path& run, const std::string& which);
+
+// True unless `which` is auto, best or last.
+bool is_checkpoint_path(std::string_view which);
 
 }  // namespace attend
