@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/number.hpp"
 #include "data/text/lines.hpp"
 #include "eval/pair_attention.hpp"
 
@@ -48,8 +49,7 @@ SentenceAttention chosen(SentenceAttention sentence, const HeadSelection& choice
     for (LayerAttention& layer : layers) {
       const std::int64_t heads = layer.weights.size(0);
       if (*choice.head >= heads) {
-        throw UserError(fmt::format("--head {}: layer {} has {} {}", *choice.head, layer.layer, heads,
-                                    heads == 1 ? "head" : "heads"),
+        throw UserError(fmt::format("--head {}: layer {} has {}", *choice.head, layer.layer, counted(heads, "head")),
                         heads == 1 ? "choose head 0" : fmt::format("choose one from 0 to {}", heads - 1));
       }
       layer.weights = layer.weights.narrow(0, *choice.head, 1);

@@ -16,6 +16,7 @@
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/number.hpp"
 #include "models/translation/factory.hpp"
 
 namespace attend {
@@ -81,8 +82,7 @@ std::string changes_of_blocks(const ModelConfig& model) {
 
 std::string describe(const LanguageOptions& options, std::int64_t vocabulary) {
   const BertConfig stack = bert_config(options.stack, vocabulary, AttentionPlace::decoder);
-  const std::string size =
-      fmt::format("{} {} of {}", stack.layers, stack.layers == 1 ? "layer" : "layers", stack.block.width);
+  const std::string size = fmt::format("{} of {}", counted(stack.layers, "layer"), stack.block.width);
   if (options.is_recurrent()) return fmt::format("{}: {}", name_of(options.cell), size);
   return fmt::format("transformer: {}, {} heads, positions {}", size, stack.block.heads,
                      name_of(options.stack.block.positions));
