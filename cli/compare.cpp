@@ -4,14 +4,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 
 #include "analysis/compare.hpp"
 #include "analysis/language_comparison.hpp"
 #include "analysis/report/json.hpp"
-#include "analysis/report/markdown.hpp"
-#include "analysis/report/page.hpp"
 #include "cli/command.hpp"
 #include "cli/report_directory.hpp"
 #include "core/command_line.hpp"
@@ -49,13 +48,15 @@ void write_report(const ReportConfig& config, SomeComparison (*compare_runs)(con
   ReportDirectory report(config.output);
   SomeComparison comparison = compare_runs(config.compare);
   comparison.command = command_line("compare", config);
-  const std::string page = comparison_page(comparison), json = report_json(comparison);
-  report.commit(page, report_markdown(comparison), json);
+  report.commit(section_report(comparison), report_json(comparison));
   for (const std::string& note : comparison.notes) log::warn("{}", note);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  const auto megabytes = [](const std::string& text) { return static_cast<double>(text.size()) * 1e-6; };
+  const auto megabytes = [&](const char* file) {
+    const std::filesystem::path path = std::filesystem::path(config.output.directory) / file;
+    return static_cast<double>(std::filesystem::file_size(path)) * 1e-6;
+  };
   log::info("{}: open index.html ({:.1f} MB; report.json {:.1f} MB{}; compared in {:.0f} s)", config.output.directory,
-            megabytes(page), megabytes(json), left_out(comparison), taken.count());
+            megabytes("index.html"), megabytes("report.json"), left_out(comparison), taken.count());
 }
 
 void run(const ReportConfig& config, const OptionOrigins& origins) {

@@ -34,15 +34,12 @@ class ReportDirectory {
         staged_(output.directory) {}
 
   // Writes the files, then replaces an earlier report.
-  void commit(const std::string& page, const std::string& markdown, const std::string& json) {
-    write_file_atomic(staged_.path() / "index.html", page);
-    write_file_atomic(staged_.path() / "report.md", markdown);
+  void commit(const SectionReport& report, const std::string& json) {
+    write_file_atomic(staged_.path() / "index.html", report_page(report));
+    write_file_atomic(staged_.path() / "report.md", report_markdown(report));
     write_file_atomic(staged_.path() / "report.json", json);
     if (replaces_) std::filesystem::remove_all(output_);
     staged_.commit();
-  }
-  void commit(const SectionReport& report, const std::string& json) {
-    commit(report_page(report), report_markdown(report), json);
   }
 
  private:

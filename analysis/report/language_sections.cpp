@@ -114,8 +114,8 @@ class LanguageSections : public SectionMaker {
 
 }  // namespace
 
-std::vector<Section> sections_of(const LanguageComparison& comparison) {
-  return LanguageSections(comparison).sections();
+SectionReport section_report(const LanguageComparison& comparison) {
+  return {comparison_title(comparison), LanguageSections(comparison).sections(), made_by(comparison) + "."};
 }
 
 }  // namespace attend

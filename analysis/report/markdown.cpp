@@ -5,8 +5,6 @@
 namespace attend {
 namespace {
 
-constexpr std::size_t kSentences = 10;
-
 // `text` on one line, with its Markdown and HTML escaped.
 std::string plain(std::string_view text) {
   std::string out;
@@ -46,29 +44,19 @@ std::string markdown_of(const Figure& figure) {
   return "### " + plain(figure.title) + "\n\n" + plain(figure.how_to_read) + "\n\n" + markdown_of(figure.numbers);
 }
 
-std::string markdown_of(const std::string& title, const std::vector<Section>& sections) {
-  std::string out = "# " + plain(title) + "\n\n";
-  for (const Section& section : sections) {
+}  // namespace
+
+std::string report_markdown(const SectionReport& report) {
+  std::string out = "# " + plain(report.title) + "\n\n";
+  for (const Section& section : report.sections) {
     out += "## " + section.title + "\n\n";
     if (!section.how_to_read.empty()) out += section.how_to_read + "\n\n";
     for (const Block& block : section.blocks) out += std::visit([](const auto& it) { return markdown_of(it); }, block);
   }
-  return out;
+  if (!report.sentences) return out;
+  out += "## " + report.sentences->title + "\n\n";
+  if (report.sentences->first.rows.empty()) return out + "This comparison has no sentences.\n";
+  return out + "index.html shows all sentences, and attention.\n\n" + markdown_of(report.sentences->first);
 }
-
-}  // namespace
-
-std::string report_markdown(const Comparison& comparison) {
-  std::string out = markdown_of(comparison_title(comparison), sections_of(comparison)) + "## 8. Sentences\n\n";
-  if (comparison.sentences.empty()) return out + "This comparison has no sentences.\n";
-  return out + "index.html shows all sentences, and attention.\n\n" +
-         markdown_of(sentence_table(comparison, kSentences));
-}
-
-std::string report_markdown(const LanguageComparison& comparison) {
-  return markdown_of(comparison_title(comparison), sections_of(comparison));
-}
-
-std::string report_markdown(const SectionReport& report) { return markdown_of(report.title, report.sections); }
 
 }  // namespace attend

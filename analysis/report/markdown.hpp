@@ -3,14 +3,10 @@
 
 #include <string>
 
-#include "analysis/report/comparison.hpp"
-#include "analysis/report/language_comparison.hpp"
 #include "analysis/report/sections.hpp"
 
 namespace attend {
 
-std::string report_markdown(const Comparison& comparison);
-std::string report_markdown(const LanguageComparison& comparison);
 std::string report_markdown(const SectionReport& report);
 
 }  // namespace attend

@@ -11,14 +11,12 @@
 #include "analysis/report/characters.hpp"
 #include "analysis/report/page_files.hpp"
 #include "analysis/report/section_parts.hpp"
-#include "analysis/report/sentence_data.hpp"
 #include "core/base64.hpp"
 #include "core/error.hpp"
 
 namespace attend {
 namespace {
 
-constexpr std::size_t kStaticSentences = 10;
 constexpr std::size_t kRowsBeside = 12;
 constexpr std::size_t kRowsOpen = 30;
 
@@ -157,116 +155,68 @@ std::string whole(const std::string& title, const std::string& navigation, const
                                           {"script-hash", base64(bytes_of_hex(page_files::kReportJsSha256))}});
 }
 
-// The sentences with their attention; `first` is for readers without a script. `left_out` counts sentences whose
-// attention was not kept, apart from those that the page has no room for; `remedy` is the command that shows it.
-std::string sentence_section(const std::string& title, const Table& first, const PackedSentences& pack,
-                             std::size_t sentences, std::size_t left_out, const std::string& remedy) {
+// The sentences with their attention, for report.js.
+std::string html_of(const SentenceSection& section) {
   constexpr std::string_view kHowToRead =
       "Rows are target pieces, columns source pieces. The stronger the colour of a cell, the more of its row's "
       "attention goes to its column; the shade is the square root of the weight. The arrow keys go to the previous and "
       "the next sentence.";
+  const std::size_t sentences = section.shown.sentences.size();
+  if (sentences == 0) {
+    return fmt::format("<section id=\"sentences\"><h2>{}</h2>\n<p>This comparison has no sentences.</p></section>\n",
+                       section.title);
+  }
+  const PackedSentences pack = packed(section.shown);
   std::string without;
-  if (left_out + pack.without_for_budget > 0) {
+  if (section.left_out + pack.without_for_budget > 0) {
     without =
         fmt::format("The page holds the attention of {} of {} sentences, to remain small; {} shows that of the others.",
-                    pack.with_attention, sentences, remedy);
+                    pack.with_attention, sentences, section.remedy);
   } else if (pack.with_attention == 0) {
     without = "This page has no attention weights.";
   }
-  return filled(page_files::kSentencesHtml, {{"title", escaped(title)},
+  return filled(page_files::kSentencesHtml, {{"title", escaped(section.title)},
                                              {"how", escaped(kHowToRead)},
                                              {"without", escaped(without)},
-                                             {"first", html_of(first)},
+                                             {"first", html_of(section.first)},
                                              {"texts", pack.texts},
                                              {"weights", pack.weights}});
 }
 
-// The sections of a page, and the list of links to them.
-struct PageContent {
-  std::string navigation;
-  std::string content;
-
-  explicit PageContent(const std::vector<Section>& sections) {
-    for (const Section& section : sections) {
-      add_link(section.id, section.title);
-      content += html_of(section);
-    }
-  }
-  void add_link(const std::string& id, const std::string& title) {
-    navigation += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", id, escaped(title));
-  }
-};
-
 }  // namespace
 
 std::string report_page(const SectionReport& report) {
-  const PageContent page(report.sections);
-  return whole(report.title, page.navigation, page.content, report.foot);
-}
-
-std::string comparison_page(const LanguageComparison& comparison) {
-  return report_page({comparison_title(comparison), sections_of(comparison), made_by(comparison) + "."});
-}
-
-std::string comparison_page(const Comparison& comparison) {
-  std::vector<ShownSystem> systems;
-  for (std::size_t s = 0; s < comparison.systems.size(); ++s) {
-    ShownSystem& shown = systems.emplace_back(ShownSystem{.name = comparison.systems[s].name});
-    if (s >= comparison.attention.size()) continue;
-    if (const HeadStatistics* head = opening_head(comparison.attention[s])) {
-      shown.layer = head->layer;
-      shown.head = head->head;
-    }
-  }
-
-  PageContent page(sections_of(comparison));
-  page.add_link("sentences", "8. Sentences");
-
-  std::vector<ShownSentence> sentences;
-  for (const Sentence& sentence : comparison.sentences) {
-    ShownSentence shown{sentence.source, sentence.reference};
-    for (std::size_t s = 0; s < sentence.systems.size(); ++s) {
-      const SystemSentence& system = sentence.systems[s];
-      shown.outputs.push_back({system.text, system.scores, system.log_prob});
-      if (system.reference) shown.maps.push_back({s, 0, &*system.reference});
-      if (system.own) shown.maps.push_back({s, 1, &*system.own});
-    }
-    sentences.push_back(std::move(shown));
-  }
-  if (sentences.empty()) {
-    page.content +=
-        "<section id=\"sentences\"><h2>8. Sentences</h2>\n<p>This comparison has no sentences.</p></section>\n";
-  } else {
-    page.content += sentence_section(
-        "8. Sentences", sentence_table(comparison, kStaticSentences),
-        packed(systems, {"The reference", "Its own translation"}, comparison.metrics, sentences), sentences.size(),
-        static_cast<std::size_t>(comparison.attention_left_out), "attend attention RUN");
-  }
-  return whole(comparison_title(comparison), page.navigation, page.content, made_by(comparison) + ".");
+  std::string navigation, content;
+  const auto add = [&](const std::string& id, const auto& section) {
+    navigation += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", id, escaped(section.title));
+    content += html_of(section);
+  };
+  for (const Section& section : report.sections) add(section.id, section);
+  if (report.sentences) add("sentences", *report.sentences);
+  return whole(report.title, navigation, content, report.foot);
 }
 
 std::string sentence_page(const AttentionPage& page) {
-  Table first{"The first sentences", {{"Sentence"}, {"Source", false}, {"Target", false}}};
-  std::vector<ShownSentence> sentences;
+  SentenceSection section{.title = "Sentences",
+                          .shown = {.systems = {{.name = page.title}}, .views = page.views},
+                          .first = {"The first sentences", {{"Sentence"}, {"Source", false}, {"Target", false}}},
+                          .remedy = "the same command with fewer sentences"};
+  ShownSystem& model = section.shown.systems.front();
   for (const AttentionPage::Sentence& sentence : page.sentences) {
-    ShownSentence shown{sentence.source, ""};
+    ShownSentence& shown = section.shown.sentences.emplace_back(ShownSentence{sentence.source, ""});
     if (!sentence.target.empty()) shown.outputs.push_back({.text = sentence.target, .scores = {}, .log_prob = {}});
     for (std::size_t v = 0; v < sentence.maps.size(); ++v) {
-      if (sentence.maps[v]) shown.maps.push_back({0, v, &*sentence.maps[v]});
+      if (!sentence.maps[v]) continue;
+      shown.maps.push_back({0, v, &*sentence.maps[v]});
+      model.layer = std::max(model.layer, sentence.maps[v]->layers - 1);
     }
-    sentences.push_back(std::move(shown));
-    if (first.rows.size() < kStaticSentences) {
-      first.rows.push_back({std::to_string(first.rows.size() + 1), sentence.source, sentence.target});
-    }
+    std::vector<std::vector<TableCell>>& rows = section.first.rows;
+    if (rows.size() == kFirstSentences) continue;
+    rows.push_back({std::to_string(rows.size() + 1), sentence.source, sentence.target});
   }
-  ShownSystem model{.name = page.title};
-  for (const ShownSentence& sentence : sentences) {
-    for (const ShownMaps& shown : sentence.maps) model.layer = std::max(model.layer, shown.maps->layers - 1);
-  }
-  const std::string content = sentences.empty()
+  const std::string content = page.sentences.empty()
                                   ? "<section id=\"sentences\"><p>There are no sentences.</p></section>\n"
-                                  : sentence_section("Sentences", first, packed({model}, page.views, {}, sentences),
-                                                     sentences.size(), 0, "the same command with fewer sentences");
+                                  : html_of(section);
   return whole("Attention of " + page.title, "", element("p", page.description) + content,
                made_by(page.making) + ": " + page.making.command);
 }

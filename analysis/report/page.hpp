@@ -9,15 +9,11 @@
 #include <vector>
 
 #include "analysis/report/comparison.hpp"
-#include "analysis/report/language_comparison.hpp"
 #include "analysis/report/sections.hpp"
 
 namespace attend {
 
-// index.html of a comparison.
-std::string comparison_page(const Comparison& comparison);
-std::string comparison_page(const LanguageComparison& comparison);
-
+// index.html of a report.
 std::string report_page(const SectionReport& report);
 
 // The attention of one model, sentence by sentence.

@@ -17,6 +17,7 @@ inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 std::string interval(const std::optional<Estimate>& estimate, int decimals);  // "33.1 (31.8 to 34.4)"
 // Both numbers times a factor: "33.1 (± 0.4)".
 std::string with_deviation(const Spread& spread, double factor, int decimals);
+std::string comparison_title(const ComparedSystems& compared);
 std::string made_by(const Making& making);                        // "Made by attend 1.2, 2026-11-26"
 std::string p_value(double p);                                    // "0.012", "< 0.001"
 std::string listed(const std::vector<std::string>& names);        // "a, b and c"

@@ -19,6 +19,41 @@ void record_making(Making& making) {
   making.made = now_utc().substr(0, 10);
 }
 
+namespace {
+
+SentenceSection sentence_section(const Comparison& comparison) {
+  SentenceSection section{.title = "8. Sentences",
+                          .shown = {.views = {"The reference", "Its own translation"}, .metrics = comparison.metrics},
+                          .first = {"The first sentences", {{"Sentence"}, {"Source", false}, {"Reference", false}}},
+                          .left_out = static_cast<std::size_t>(comparison.attention_left_out),
+                          .remedy = "attend attention RUN"};
+  for (std::size_t s = 0; s < comparison.systems.size(); ++s) {
+    const std::string& name = comparison.systems[s].name;
+    section.first.columns.push_back({name, false});
+    ShownSystem& shown = section.shown.systems.emplace_back(ShownSystem{.name = name});
+    if (s >= comparison.attention.size()) continue;
+    if (const HeadStatistics* head = opening_head(comparison.attention[s])) {
+      shown.layer = head->layer;
+      shown.head = head->head;
+    }
+  }
+  for (const Sentence& sentence : comparison.sentences) {
+    ShownSentence& shown = section.shown.sentences.emplace_back(ShownSentence{sentence.source, sentence.reference});
+    std::vector<TableCell> row{std::to_string(section.shown.sentences.size()), sentence.source, sentence.reference};
+    for (std::size_t s = 0; s < sentence.systems.size(); ++s) {
+      const SystemSentence& system = sentence.systems[s];
+      row.emplace_back(system.text);
+      shown.outputs.push_back({system.text, system.scores, system.log_prob});
+      if (system.reference) shown.maps.push_back({s, 0, &*system.reference});
+      if (system.own) shown.maps.push_back({s, 1, &*system.own});
+    }
+    if (section.first.rows.size() < kFirstSentences) section.first.rows.push_back(std::move(row));
+  }
+  return section;
+}
+
+}  // namespace
+
 std::string made_by(const Making& making) { return fmt::format("Made by attend {}, {}", making.attend, making.made); }
 
 std::string comparison_title(const ComparedSystems& compared) {
@@ -153,22 +188,10 @@ void Section::add(Figure figure, const std::string& why_none) {
   add(figure.numbers.rows.empty() ? Block(Paragraph{why_none}) : Block(std::move(figure)));
 }
 
-std::vector<Section> sections_of(const Comparison& comparison) {
+SectionReport section_report(const Comparison& comparison) {
   std::vector<Section> sections = translation_sections(comparison);
   std::ranges::move(reason_sections(comparison), std::back_inserter(sections));
-  return sections;
-}
-
-Table sentence_table(const Comparison& comparison, std::size_t most) {
-  Table table{"The first sentences", {{"Sentence"}, {"Source", false}, {"Reference", false}}};
-  for (const System& system : comparison.systems) table.columns.push_back({system.name, false});
-  for (std::size_t i = 0; i < std::min(most, comparison.sentences.size()); ++i) {
-    const Sentence& sentence = comparison.sentences[i];
-    std::vector<TableCell> row{std::to_string(i + 1), sentence.source, sentence.reference};
-    for (const SystemSentence& system : sentence.systems) row.emplace_back(system.text);
-    table.rows.push_back(std::move(row));
-  }
-  return table;
+  return {comparison_title(comparison), std::move(sections), made_by(comparison) + ".", sentence_section(comparison)};
 }
 
 }  // namespace attend

@@ -1,6 +1,7 @@
 // The sections of a report as text, tables and charts, the same for the page and the Markdown.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "analysis/report/chart.hpp"
 #include "analysis/report/comparison.hpp"
 #include "analysis/report/language_comparison.hpp"
+#include "analysis/report/sentence_data.hpp"
 
 namespace attend {
 
@@ -68,25 +70,31 @@ struct Section {
   void add(Figure figure, const std::string& why_none);
 };
 
-// A report of sections alone; page.hpp and markdown.hpp write it.
+// Sentences with their attention, of which the Markdown and a page without a script show only `first`.
+struct SentenceSection {
+  std::string title;
+  ShownSentences shown;
+  Table first;
+  std::size_t left_out = 0;  // sentences whose attention was not kept
+  std::string remedy = {};   // the command that shows it
+};
+inline constexpr std::size_t kFirstSentences = 10;
+
+// What page.hpp and markdown.hpp write.
 struct SectionReport {
   std::string title;
   std::vector<Section> sections;
   std::string foot;  // of the page
+  std::optional<SentenceSection> sentences = {};
 };
 
-std::string comparison_title(const ComparedSystems& compared);
-
-// The comparison's facts, then sections 1 to 7. Section 8, the sentences, is each writer's own.
-std::vector<Section> sections_of(const Comparison& comparison);
-// The comparison's facts, then sections 1 to 6, which are all.
-std::vector<Section> sections_of(const LanguageComparison& comparison);
+// The comparison's facts, then sections 1 to 8. Refers to the attention of the comparison, which must outlive it.
+SectionReport section_report(const Comparison& comparison);
+// The comparison's facts, then sections 1 to 6.
+SectionReport section_report(const LanguageComparison& comparison);
 
 // The head at which section 8 opens: the one with the lowest alignment error rate or, without gold links, the mean of
 // the last layer's heads. Null without attention.
 const HeadStatistics* opening_head(const std::vector<HeadStatistics>& heads);
-
-// The first sentences as a table: source, reference, outputs.
-Table sentence_table(const Comparison& comparison, std::size_t most);
 
 }  // namespace attend

@@ -36,24 +36,22 @@ std::size_t attention_bytes(const Sentence& sentence) {
   return weights.empty() ? 0 : deflated(weights).size();
 }
 
-bool fits_page(std::size_t bytes, std::size_t budget) { return (bytes + 2) / 3 * 4 <= budget; }
+bool fits_page(std::size_t bytes) { return (bytes + 2) / 3 * 4 <= kAttentionBudget; }
 
-PackedSentences packed(const std::vector<ShownSystem>& systems, const std::vector<std::string>& views,
-                       const std::vector<ComparedMetric>& metrics, const std::vector<ShownSentence>& sentences,
-                       std::size_t budget) {
+PackedSentences packed(const ShownSentences& shown) {
   PackedSentences pack;
   ordered_json texts = {{"systems", ordered_json::array()},
-                        {"views", views},
+                        {"views", shown.views},
                         {"metrics", ordered_json::array()},
                         {"sentences", ordered_json::array()}};
-  for (const ShownSystem& system : systems) {
+  for (const ShownSystem& system : shown.systems) {
     texts["systems"].push_back({{"name", system.name}, {"layer", system.layer}, {"head", system.head}});
   }
-  for (const ComparedMetric& metric : metrics) {
+  for (const ComparedMetric& metric : shown.metrics) {
     texts["metrics"].push_back({{"name", metric.name}, {"lower_is_better", metric.lower_is_better}});
   }
   std::string streams;
-  for (const ShownSentence& sentence : sentences) {
+  for (const ShownSentence& sentence : shown.sentences) {
     ordered_json record = {
         {"source", sentence.source}, {"reference", sentence.reference}, {"outputs", ordered_json::array()}};
     for (const ShownOutput& output : sentence.outputs) {
@@ -65,13 +63,13 @@ PackedSentences packed(const std::vector<ShownSystem>& systems, const std::vecto
     std::vector<std::vector<std::string>> pieces;
     ordered_json maps = ordered_json::array();
     std::string weights;
-    for (const ShownMaps& shown : sentence.maps) {
-      const AttentionMaps& it = *shown.maps;
+    for (const ShownMaps& map : sentence.maps) {
+      const AttentionMaps& it = *map.maps;
       if (it.weights.empty()) continue;  // of a blank line
       ensure(it.weights.size() == static_cast<std::size_t>(it.layers * it.heads) * it.target.size() * it.source.size(),
              "attention maps have a weight for each layer, head, target piece and source piece");
-      maps.push_back({{"system", shown.system},
-                      {"view", shown.view},
+      maps.push_back({{"system", map.system},
+                      {"view", map.view},
                       {"layers", it.layers},
                       {"heads", it.heads},
                       {"source", number_of(it.source, pieces)},
@@ -80,7 +78,7 @@ PackedSentences packed(const std::vector<ShownSystem>& systems, const std::vecto
     }
     if (!maps.empty() && pack.without_for_budget == 0) {
       const std::string stream = deflated(weights);
-      if (fits_page(streams.size() + stream.size(), budget)) {
+      if (fits_page(streams.size() + stream.size())) {
         record["pieces"] = pieces;
         record["maps"] = maps;
         record["at"] = {streams.size(), stream.size()};

@@ -53,9 +53,17 @@ struct ShownSentence {
   std::vector<ShownMaps> maps = {};
 };
 
-// The bytes that the attention of a sentence takes in a page, before base64; true if `bytes` are within the budget.
+// The bytes that the attention of a sentence takes in a page, before base64; true if `bytes` are within
+// kAttentionBudget.
 std::size_t attention_bytes(const Sentence& sentence);
-bool fits_page(std::size_t bytes, std::size_t budget = kAttentionBudget);
+bool fits_page(std::size_t bytes);
+
+struct ShownSentences {
+  std::vector<ShownSystem> systems = {};
+  std::vector<std::string> views = {};  // "The reference"
+  std::vector<ComparedMetric> metrics = {};
+  std::vector<ShownSentence> sentences = {};
+};
 
 struct PackedSentences {
   std::string texts;    // base64 of a zlib stream of the JSON
@@ -64,8 +72,6 @@ struct PackedSentences {
   std::size_t without_for_budget = 0;  // counts the first sentence beyond the budget and all later ones
 };
 
-PackedSentences packed(const std::vector<ShownSystem>& systems, const std::vector<std::string>& views,
-                       const std::vector<ComparedMetric>& metrics, const std::vector<ShownSentence>& sentences,
-                       std::size_t budget = kAttentionBudget);
+PackedSentences packed(const ShownSentences& shown);
 
 }  // namespace attend

@@ -23,7 +23,7 @@ namespace {
 TEST(Depth, WatchedUpdatesShareOneAxis) {
   Comparison it = SyntheticComparison().value();
   const auto figure_of = [&]() -> std::optional<Figure> {
-    for (const Section& section : sections_of(it)) {
+    for (const Section& section : section_report(it).sections) {
       for (const Block& block : section.blocks) {
         const auto* figure = std::get_if<Figure>(&block);
         if (figure != nullptr && figure->title == "Gradients and hidden states by depth") return *figure;
@@ -60,7 +60,7 @@ TEST(Depth, WatchedUpdatesShareOneAxis) {
   EXPECT_EQ(json[0]["stacks"][1]["place"], "decoder");
   EXPECT_EQ(json[0]["stacks"][1]["gradient"], nlohmann::json::parse("[0.4, 0.8, 2.0]"));
   EXPECT_EQ(json[0]["stacks"][0]["rank_one"][0], 0.9);
-  EXPECT_NE(comparison_page(it).find("Gradient by depth, last watched update"), std::string::npos);
+  EXPECT_NE(report_page(section_report(it)).find("Gradient by depth, last watched update"), std::string::npos);
   it.probe = std::nullopt;
   for (System& system : it.systems) {
     for (MeasuredRun& run : system.runs) run.watched.resize(std::min<std::size_t>(run.watched.size(), 1));
@@ -73,7 +73,7 @@ TEST(Depth, WatchedUpdatesShareOneAxis) {
     for (MeasuredRun& run : system.runs) run.watched.clear();
   }
   EXPECT_FALSE(figure_of());
-  EXPECT_NE(report_markdown(it).find("Nothing was recorded by depth"), std::string::npos);
+  EXPECT_NE(report_markdown(section_report(it)).find("Nothing was recorded by depth"), std::string::npos);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ TEST(LanguageReport, WritesAPageToLookAt) {
   if (directory == nullptr) GTEST_SKIP() << "ATTEND_REPORT_DIR names no directory";
   make_directories(directory);
   write_file_atomic(std::filesystem::path(directory) / "language.html",
-                    comparison_page(synthetic_language_comparison()));
+                    report_page(section_report(synthetic_language_comparison())));
 }
 
 TEST(LanguageReport, JsonHoldsEveryNumber) {
@@ -53,7 +53,7 @@ TEST(LanguageReport, JsonHoldsEveryNumber) {
 }
 
 TEST(LanguageReport, PageHasItsSectionsAndNoSentences) {
-  const std::string page = comparison_page(synthetic_language_comparison());
+  const std::string page = report_page(section_report(synthetic_language_comparison()));
   std::size_t last = 0;
   for (const std::string id : {"compared", "differences", "quality", "cost", "curves", "where", "why"}) {
     const std::size_t at = page.find("<section id=\"" + id + "\"");
@@ -79,7 +79,7 @@ TEST(LanguageReport, PageHasItsSectionsAndNoSentences) {
 
 // Neither a script but the page's own nor anything of another place.
 TEST(LanguageReport, PageIsOneFile) {
-  const std::string page = comparison_page(synthetic_language_comparison());
+  const std::string page = report_page(section_report(synthetic_language_comparison()));
   EXPECT_EQ(page.find("<script"), page.rfind("<script"));
   for (const char* what : {" src=", "url(", "@import", "<link", "href=\"http", "fetch("}) {
     EXPECT_FALSE(language_report_has(page, what)) << what;
@@ -89,8 +89,8 @@ TEST(LanguageReport, PageIsOneFile) {
 
 TEST(LanguageReport, MarkdownHasTheSectionsOfThePage) {
   const LanguageComparison it = synthetic_language_comparison();
-  const std::string markdown = report_markdown(it);
-  for (const Section& section : sections_of(it)) {
+  const std::string markdown = report_markdown(section_report(it));
+  for (const Section& section : section_report(it).sections) {
     EXPECT_TRUE(language_report_has(markdown, "## " + section.title)) << section.title;
     EXPECT_FALSE(section.blocks.empty()) << section.title;
     for (const Block& block : section.blocks) {
@@ -109,7 +109,7 @@ TEST(LanguageReport, SectionsWithoutDataSayWhy) {
   it.contexts.clear();
   it.where.clear();
   it.attention = {{}, {}, {}};
-  const std::string markdown = report_markdown(it);
+  const std::string markdown = report_markdown(section_report(it));
   EXPECT_TRUE(language_report_has(markdown, "too short for the loss by length of context"));
   EXPECT_TRUE(language_report_has(markdown, "were not divided into groups"));
   EXPECT_TRUE(language_report_has(markdown, "Without attention: lm, lstm"));

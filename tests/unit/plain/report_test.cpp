@@ -85,16 +85,16 @@ TEST(Report, WritesPagesToLookAt) {
   if (directory == nullptr) GTEST_SKIP() << "ATTEND_REPORT_DIR names no directory";
   const std::filesystem::path to = directory;
   make_directories(to);
-  write_file_atomic(to / "index.html", comparison_page(synthetic()));
-  write_file_atomic(to / "report.md", report_markdown(synthetic()));
+  write_file_atomic(to / "index.html", report_page(section_report(synthetic())));
+  write_file_atomic(to / "report.md", report_markdown(section_report(synthetic())));
   write_file_atomic(to / "report.json", report_json(synthetic()));
   write_file_atomic(to / "encoder.html", sentence_page(encoder_page()));
   Comparison least = synthetic();
   Comparison empty;
   empty.metrics = least.metrics;
   empty.systems = {least.systems[1]};
-  write_file_atomic(to / "empty.html", comparison_page(empty));
-  write_file_atomic(to / "four.html", comparison_page(SyntheticComparison({.systems = 4}).value()));
+  write_file_atomic(to / "empty.html", report_page(section_report(empty)));
+  write_file_atomic(to / "four.html", report_page(section_report(SyntheticComparison({.systems = 4}).value())));
 }
 
 TEST(Report, Base64IsThatOfTheRfc) {
@@ -162,7 +162,7 @@ TEST(Report, ShowsTheMetricsOfTheComparison) {
   EXPECT_FALSE(json["systems"][0]["runs"][0]["curve"][0].contains("bleu"));
   EXPECT_EQ(json["beams"][0][0]["wer"], 32.1);
   EXPECT_EQ(json["sentences"][0]["systems"][0]["wer"], it.sentences[0].systems[0].scores[0]);
-  const std::string page = comparison_page(it);
+  const std::string page = report_page(section_report(it));
   EXPECT_NE(page.find("<strong>3.5 <small>("), std::string::npos) << "the lowest is the best";
   for (const char* text : {"Lower is better for WER (edits of words) and perplexity.", "WER (lower is better)",
                            "WER by beam", "Validation WER by updates", "differences in sentence WER"}) {
@@ -177,7 +177,7 @@ TEST(Report, ShowsTheAccuracyOnMinimalPairs) {
   Comparison it = synthetic();
   ContrastSet& set = it.contrasts[0];
   for (auto& [distance, accuracy] : set.distances) accuracy.values[1].reset();
-  for (const Section& section : sections_of(it)) {
+  for (const Section& section : section_report(it).sections) {
     if (section.id != "where") continue;
     ASSERT_GE(section.blocks.size(), 3U);
     const auto& by_kind = std::get<Figure>(section.blocks[section.blocks.size() - 3]);
@@ -198,7 +198,7 @@ TEST(Report, ShowsTheAccuracyOnMinimalPairs) {
   }
   set.tests[0].p_holm = 0.2;
   set.tests.resize(1);
-  const Section where = sections_of(it)[5];
+  const Section where = section_report(it).sections[5];
   EXPECT_EQ(where.id, "where");
   const auto& alone = std::get<Table>(where.blocks.back());
   EXPECT_EQ(alone.columns.size(), 5U) << "one pair of systems needs no correction";
@@ -212,7 +212,7 @@ TEST(Report, JsonTakesTextThatIsNotUtf8) {
 }
 
 TEST(Report, PageHasEverySectionWithContent) {
-  const std::string page = comparison_page(synthetic());
+  const std::string page = report_page(section_report(synthetic()));
   std::size_t last = 0;
   for (const std::string id :
        {"compared", "differences", "quality", "cost", "curves", "where", "why", "probes", "sentences"}) {
@@ -240,7 +240,7 @@ TEST(Report, SectionsWithoutDataSayWhy) {
   it.systems = {synthetic().systems[1]};
   it.systems[0].runs[0].curve.clear();
   it.systems[0].runs[0].cost.by_length.clear();
-  for (const Section& section : sections_of(it)) {
+  for (const Section& section : section_report(it).sections) {
     ASSERT_FALSE(section.blocks.empty()) << section.id;
     for (const Block& block : section.blocks) {
       const Table* table = std::get_if<Table>(&block);
@@ -250,7 +250,7 @@ TEST(Report, SectionsWithoutDataSayWhy) {
       }
     }
   }
-  const std::string page = comparison_page(it);
+  const std::string page = report_page(section_report(it));
   EXPECT_NE(page.find("pass --probe to attend compare"), std::string::npos);
   EXPECT_NE(page.find("has no sentences"), std::string::npos);
 }
@@ -272,7 +272,7 @@ TEST(Report, TranslationsWithoutAModelAreShownAsSuch) {
     translation.log_prob = std::nullopt;
     translation.own = translation.reference = std::nullopt;
   }
-  const std::string markdown = report_markdown(it);
+  const std::string markdown = report_markdown(section_report(it));
   for (const char* section : {"## 1. ", "## 3. ", "## 4. ", "## 6. ", "## 7. "}) {
     const std::size_t begin = markdown.find(section), end = markdown.find("\n## ", begin + 1);
     EXPECT_NE(markdown.substr(begin, end - begin).find("Compared by their translations alone: bahdanau"),
@@ -285,20 +285,21 @@ TEST(Report, TranslationsWithoutAModelAreShownAsSuch) {
   EXPECT_TRUE(json["systems"][1]["only_text"]);
   EXPECT_TRUE(json["systems"][1]["runs"][0]["cost"]["parameters"].is_null());
   EXPECT_TRUE(json["cross_scores"]["search_errors"][1]["ranked"].is_null());
-  EXPECT_FALSE(comparison_page(it).empty());
+  EXPECT_FALSE(report_page(section_report(it)).empty());
   Comparison without_attention = synthetic();
   without_attention.attention[1].clear();
-  EXPECT_NE(report_markdown(without_attention).find("Without attention to the source: bahdanau"), std::string::npos);
+  EXPECT_NE(report_markdown(section_report(without_attention)).find("Without attention to the source: bahdanau"),
+            std::string::npos);
 }
 
 // Pieces of two vocabularies are no unit.
 TEST(Report, CostsAreBySentenceWhereVocabulariesDiffer) {
   Comparison it = synthetic();
   for (const char* by_token : {"ranslation: target tokens per second", "forward pass per target token"}) {
-    EXPECT_NE(report_markdown(it).find(by_token), std::string::npos);
+    EXPECT_NE(report_markdown(section_report(it)).find(by_token), std::string::npos);
   }
   it.equal_vocabularies = false;
-  const std::string markdown = report_markdown(it);
+  const std::string markdown = report_markdown(section_report(it));
   EXPECT_EQ(markdown.find("ranslation: target tokens per second"), std::string::npos);
   EXPECT_EQ(markdown.find("forward pass per target token"), std::string::npos);
   EXPECT_NE(markdown.find("ranslation: sentences per second"), std::string::npos);
@@ -310,35 +311,36 @@ TEST(Report, SaysOfHowManySentencesTheAttentionWasLeftOut) {
   for (std::size_t i = 10; i < it.sentences.size(); ++i) {
     for (SystemSentence& system : it.sentences[i].systems) system.own = system.reference = std::nullopt;
   }
-  EXPECT_EQ(comparison_page(it).find("The page holds the attention of"), std::string::npos);
+  EXPECT_EQ(report_page(section_report(it)).find("The page holds the attention of"), std::string::npos);
   it.attention_left_out = std::ssize(it.sentences) - 10;
-  EXPECT_NE(comparison_page(it).find("The page holds the attention of 10 of 40 sentences"), std::string::npos);
+  EXPECT_NE(report_page(section_report(it)).find("The page holds the attention of 10 of 40 sentences"),
+            std::string::npos);
 }
 
 TEST(Report, TextsOfUsersStayTexts) {
-  const std::string page = comparison_page(synthetic());
+  const std::string page = report_page(section_report(synthetic()));
   EXPECT_EQ(count(page, "<script"), 3U) << "two of data and one of the page itself";
   EXPECT_EQ(count(page, "</script"), 3U);
   EXPECT_EQ(page.find("<b>&"), std::string::npos);
   EXPECT_NE(page.find("bahdanau &lt;b&gt;&amp;"), std::string::npos);
   EXPECT_NE(page.find("{{style}} {{nothing}}"), std::string::npos) << "what is inserted is no template";
   EXPECT_EQ(escaped("<a href=\"x\" b='y'>&\x01"), "&lt;a href=&quot;x&quot; b=&#39;y&#39;&gt;&amp;\xEF\xBF\xBD");
-  const std::string markdown = report_markdown(synthetic());
+  const std::string markdown = report_markdown(section_report(synthetic()));
   EXPECT_EQ(markdown.find("<script"), markdown.find("\\<script") + 1);
   EXPECT_NE(markdown.find("a\\</i\\> \\| b"), std::string::npos) << "a bar in a cell divides no cell";
 }
 
 // Neither a source nor a link to another place: the page asks nothing of a network.
 TEST(Report, PageIsOneFile) {
-  const std::string page = comparison_page(synthetic());
+  const std::string page = report_page(section_report(synthetic()));
   for (const std::string what : {" src=", "url(", "@import", "<link", "href=\"http", "fetch("})
     EXPECT_EQ(count(page, what), 0U) << what;
 }
 
 TEST(Report, MarkdownHasTheTablesOfThePage) {
-  const std::string markdown = report_markdown(synthetic());
+  const std::string markdown = report_markdown(section_report(synthetic()));
   std::size_t lines = 2 + 10;  // names, rule and rows of the table of sentences
-  for (const Section& section : sections_of(synthetic())) {
+  for (const Section& section : section_report(synthetic()).sections) {
     EXPECT_NE(markdown.find("## " + section.title), std::string::npos);
     for (const Block& block : section.blocks) {
       const Table* table = std::get_if<Table>(&block);
@@ -364,7 +366,7 @@ TEST(Report, ChartsLeaveOutWhatIsMissing) {
 }
 
 TEST(Report, TextsOfThePageBeginWithCapitals) {
-  const std::string page = comparison_page(synthetic());
+  const std::string page = report_page(section_report(synthetic()));
   for (const std::string opening :
        {"<th scope=\"col\" dir=\"auto\">", "<th scope=\"col\" dir=\"auto\" class=\"number\">", "<caption dir=\"auto\">",
         "<h2 dir=\"auto\">", "<h3 dir=\"auto\">", "<p dir=\"auto\">", "class=\"label\">", "<option value=\"head\">"}) {
@@ -381,27 +383,27 @@ TEST(Report, TextsOfThePageBeginWithCapitals) {
 }
 
 TEST(Report, TheBestScoreIsMarked) {
-  const std::string page = comparison_page(synthetic());
+  const std::string page = report_page(section_report(synthetic()));
   const auto& systems = synthetic().systems;
   double best = 0;
   for (const System& system : systems) best = std::max(best, system.runs[0].quality.scores[0].value);
   EXPECT_NE(page.find("<strong>" + fixed(best, 1) + " <small>("), std::string::npos);
   EXPECT_EQ(page.find("<strong>" + fixed(systems[0].runs[0].quality.scores[0].value, 1) + " <small>("),
             std::string::npos);
-  EXPECT_NE(report_markdown(synthetic()).find("| **" + fixed(best, 1) + " ("), std::string::npos);
+  EXPECT_NE(report_markdown(section_report(synthetic())).find("| **" + fixed(best, 1) + " ("), std::string::npos);
   Comparison it = synthetic();
   it.systems[0].runs[0].quality.scores[2].value = std::numeric_limits<double>::quiet_NaN();
   it.systems[1].runs[0].quality.scores[2].value = 40.06;
   it.systems[2].runs[0].quality.scores[2].value = 50;
-  EXPECT_NE(comparison_page(it).find("<strong>40.1 <small>("), std::string::npos)
+  EXPECT_NE(report_page(section_report(it)).find("<strong>40.1 <small>("), std::string::npos)
       << "beside a value that was not measured";
 }
 
 TEST(Report, TestsOfManyPairsAreATableAlone) {
   const std::string sentence = "a significant difference on this test set",
                     better = "<td dir=\"auto\"><strong>transformer<";
-  const std::string three = comparison_page(synthetic()),
-                    four = comparison_page(SyntheticComparison({.systems = 4}).value());
+  const std::string three = report_page(section_report(synthetic())),
+                    four = report_page(section_report(SyntheticComparison({.systems = 4}).value()));
   EXPECT_EQ(count(three, sentence), 2U);
   EXPECT_EQ(count(four, sentence), 0U);
   EXPECT_EQ(count(three, better), 4U);  // in quality, and in minimal pairs
@@ -412,7 +414,7 @@ TEST(Report, TestsOfManyPairsAreATableAlone) {
 TEST(Report, ShadesOfATableShareOneScale) {
   Comparison it = synthetic();
   it.cross_scores->log_prob = {{-10, -20, -15}, {-20, -12.5, std::nullopt}};
-  const std::string page = comparison_page(it);
+  const std::string page = report_page(section_report(it));
   EXPECT_NE(page.find("style=\"--share:45%\">−10.00<"), std::string::npos);
   EXPECT_NE(page.find("style=\"--share:0%\">−20.00<"), std::string::npos);
   EXPECT_EQ(page.find("%\">–<"), std::string::npos) << "a missing value has no shade";
@@ -423,23 +425,23 @@ TEST(Report, SentencesOpenAtTheHeadThatTheTextNames) {
   Comparison it = synthetic();
   it.attention[2][7].alignment_error = 3;  // layer 1: mean, 0, 1, 2
   const auto opening = [](const Comparison& comparison) {
-    const std::string page = comparison_page(comparison);
+    const std::string page = report_page(section_report(comparison));
     return parse_json(inflated(from_base64(script_of(page, "sentence-texts"))), "the page")["systems"][2];
   };
   EXPECT_EQ(opening(it)["layer"], 1);
   EXPECT_EQ(opening(it)["head"], 1);
-  EXPECT_NE(comparison_page(it).find("Section 8 opens at the head with the lowest AER"), std::string::npos);
+  EXPECT_NE(report_page(section_report(it)).find("Section 8 opens at the head with the lowest AER"), std::string::npos);
   for (auto& heads : it.attention) {
     for (HeadStatistics& head : heads) head.alignment_error.reset();
   }
   EXPECT_EQ(opening(it)["layer"], 1);
   EXPECT_EQ(opening(it)["head"], -1);
-  EXPECT_NE(comparison_page(it).find("Section 8 opens at the mean of the last layer"), std::string::npos);
+  EXPECT_NE(report_page(section_report(it)).find("Section 8 opens at the mean of the last layer"), std::string::npos);
 }
 
 TEST(Report, SentencesComeBackAsTheyWere) {
   const Comparison& it = synthetic();
-  const std::string page = comparison_page(it);
+  const std::string page = report_page(section_report(it));
   const nlohmann::json texts = parse_json(inflated(from_base64(script_of(page, "sentence-texts"))), "the page");
   const std::string weights = from_base64(script_of(page, "sentence-weights"));
   ASSERT_EQ(texts["sentences"].size(), it.sentences.size());
@@ -463,7 +465,7 @@ TEST(Report, SentencesComeBackAsTheyWere) {
 TEST(Report, PageStaysSmall) {
   for (const SyntheticSize& size : {SyntheticSize{.sentences = 1000, .layers = 2, .heads = 4},
                                     SyntheticSize{.sentences = 300, .layers = 6, .heads = 8}}) {
-    const std::string page = comparison_page(SyntheticComparison(size).value());
+    const std::string page = report_page(section_report(SyntheticComparison(size).value()));
     EXPECT_LT(page.size(), 3'000'000U);
     EXPECT_NE(page.find("of " + std::to_string(size.sentences) + " sentences, to remain small; attend attention RUN"),
               std::string::npos);
