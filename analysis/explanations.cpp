@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numbers>
 #include <queue>
 
 #include "core/error.hpp"
+#include "models/ops/padded.hpp"
 
 namespace attend {
 namespace {
@@ -53,23 +55,25 @@ Tensor with_residual(const Tensor& weights_TT) {
   return (weights_TT.to(at::kDouble) + at::eye(weights_TT.size(0), at::kDouble)) / 2;
 }
 
-// Nodes are numbered from 0.
+// Flow between tokens through layers of T tokens. Token t of layer l is node l T + t; its edges 0 … T - 1 lead to the
+// layer below, T … 2 T - 1 back to the one above.
 class FlowNetwork {
  public:
-  explicit FlowNetwork(std::size_t nodes) : edges_of_(nodes), level_(nodes), next_(nodes) {}
-
-  void add_edge(std::size_t from, std::size_t to, double capacity) {
-    edges_of_[from].push_back(edges_.size());
-    edges_.push_back({to, capacity, capacity});
-    edges_of_[to].push_back(edges_.size());  // the way back, edge ^ 1
-    edges_.push_back({from, 0, 0});
+  explicit FlowNetwork(std::span<const Tensor> layers_TT)
+      : length_(static_cast<std::size_t>(layers_TT.front().size(0))) {
+    for (const Tensor& weights_TT : layers_TT) {
+      std::ranges::copy(ops::to_doubles(with_residual(weights_TT)), std::back_inserter(capacities_));
+    }
+    level_.resize((layers_TT.size() + 1) * length_);
+    next_.resize(level_.size());
   }
 
   double maximum_flow(std::size_t source, std::size_t sink) {
-    for (Edge& edge : edges_) edge.left = edge.capacity;
+    down_ = capacities_;
+    up_.assign(capacities_.size(), 0);
     double flow = 0;
     while (find_levels(source, sink)) {
-      std::ranges::fill(next_, 0);
+      for (std::size_t node = 0; node < next_.size(); ++node) next_[node] = first_edge(node);
       while (const double more = push(source, sink, std::numeric_limits<double>::infinity())) flow += more;
     }
     return flow;
@@ -81,20 +85,33 @@ class FlowNetwork {
 
   struct Edge {
     std::size_t to;
-    double capacity, left;
+    double &left, &back;  // what is left of its capacity, and of that of the edge in the other direction
   };
+
+  std::size_t first_edge(std::size_t node) const { return node < length_ ? length_ : 0; }
+  std::size_t end_of_edges(std::size_t node) const { return node + length_ >= level_.size() ? length_ : 2 * length_; }
+  Edge edge(std::size_t node, std::size_t i) {
+    const std::size_t token = node % length_;
+    if (i < length_) {
+      const std::size_t to = node - token - length_ + i;
+      return {to, down_[(node - length_) * length_ + i], up_[to * length_ + token]};
+    }
+    const std::size_t to = node - token + i;
+    return {to, up_[node * length_ + i - length_], down_[(to - length_) * length_ + token]};
+  }
 
   // The distances from the source over edges that are not saturated; true if the sink is reached.
   bool find_levels(std::size_t source, std::size_t sink) {
     std::ranges::fill(level_, kUnreached);
     level_[source] = 0;
     std::queue<std::size_t> reached({source});
-    for (; !reached.empty(); reached.pop()) {
-      for (const std::size_t e : edges_of_[reached.front()]) {
-        const Edge& edge = edges_[e];
-        if (edge.left <= kSaturated || level_[edge.to] != kUnreached) continue;
-        level_[edge.to] = level_[reached.front()] + 1;
-        reached.push(edge.to);
+    for (; !reached.empty() && level_[sink] == kUnreached; reached.pop()) {
+      const std::size_t node = reached.front();
+      for (std::size_t i = first_edge(node); i < end_of_edges(node); ++i) {
+        const Edge it = edge(node, i);
+        if (level_[it.to] != kUnreached || it.left <= kSaturated) continue;
+        level_[it.to] = level_[node] + 1;
+        reached.push(it.to);
       }
     }
     return level_[sink] != kUnreached;
@@ -103,22 +120,22 @@ class FlowNetwork {
   // Pushes flow along one shortest path, at most `most`; 0 if all are saturated.
   double push(std::size_t node, std::size_t sink, double most) {
     if (node == sink) return most;
-    for (std::size_t& i = next_[node]; i < edges_of_[node].size(); ++i) {
-      const std::size_t e = edges_of_[node][i];
-      Edge& edge = edges_[e];
-      if (edge.left <= kSaturated || level_[edge.to] != level_[node] + 1) continue;
-      const double pushed = push(edge.to, sink, std::min(most, edge.left));
+    for (std::size_t& i = next_[node]; i < end_of_edges(node); ++i) {
+      const Edge it = edge(node, i);
+      if (it.left <= kSaturated || level_[it.to] != level_[node] + 1) continue;
+      const double pushed = push(it.to, sink, std::min(most, it.left));
       if (pushed == 0) continue;
-      edge.left -= pushed;
-      edges_[e ^ 1].left += pushed;
+      it.left -= pushed;
+      it.back += pushed;
       return pushed;
     }
     return 0;
   }
 
-  std::vector<Edge> edges_;
-  std::vector<std::vector<std::size_t>> edges_of_;  // by node
-  std::vector<std::size_t> level_, next_;           // by node; `next_`: its first edge that may still be used
+  std::size_t length_;                     // T
+  std::vector<double> capacities_;         // [layer, T, T], from tokens to those below
+  std::vector<double> down_, up_;          // what is left of the edges down, and of those back up
+  std::vector<std::size_t> level_, next_;  // by node; `next_`: its first edge that may still be used
 };
 
 }  // namespace
@@ -160,18 +177,7 @@ Tensor attention_rollout(std::span<const Tensor> layers_TT) {
 std::vector<double> attention_flow(std::span<const Tensor> layers_TT, std::int64_t from) {
   ensure(!layers_TT.empty(), "a layer");
   const auto length = static_cast<std::size_t>(layers_TT.front().size(0));
-  FlowNetwork network((layers_TT.size() + 1) * length);  // token t above layer l: node l * length + t
-  for (std::size_t layer = 0; layer < layers_TT.size(); ++layer) {
-    const Tensor capacities_TT = with_residual(layers_TT[layer]).contiguous();
-    const double* capacity = capacities_TT.const_data_ptr<double>();
-    for (std::size_t t = 0; t < length; ++t) {
-      for (std::size_t s = 0; s < length; ++s) {
-        if (const double of_edge = *capacity++; of_edge > 0) {
-          network.add_edge((layer + 1) * length + t, layer * length + s, of_edge);
-        }
-      }
-    }
-  }
+  FlowNetwork network(layers_TT);
   std::vector<double> flows;
   for (std::size_t t = 0; t < length; ++t) {
     flows.push_back(network.maximum_flow(layers_TT.size() * length + static_cast<std::size_t>(from), t));
