@@ -29,7 +29,9 @@ using torch::Tensor;
 class SourceObserver : public Observer {
  public:
   void on_attention(AttentionPlace, std::int64_t, const Tensor&) override {}
-  void on_source(const Tensor& embedded) override { embedded_SE = embedded; }
+  void on_hidden(AttentionPlace place, std::int64_t layer, const Tensor& x_SE) override {
+    if (place == AttentionPlace::encoder && layer == 0) embedded_SE = x_SE;
+  }
   Tensor embedded_SE;
 };
 

@@ -69,7 +69,8 @@ class Observer {
   virtual bool wants_arithmetic(AttentionPlace /*place*/, std::int64_t /*layer*/) const { return false; }
 
   // The hidden states of a stack of layers, [M, H], or [K, H] if only some tokens of the last layer are needed: layer 0
-  // is the embedded input, layer l the output of the l-th layer; the last one is taken after the final norm.
+  // is the embedded input, layer l the output of the l-th layer; the last one is taken after the final norm. They
+  // are part of the graph.
   virtual void on_hidden(AttentionPlace /*place*/, std::int64_t /*layer*/, const torch::Tensor& /*x_MH*/) {}
   // False if hidden states need not be collected.
   virtual bool wants_hidden() const { return true; }
@@ -78,10 +79,6 @@ class Observer {
   // sub-layer is "self_attention", "cross_attention" or "feed_forward".
   virtual void on_sub_layer(AttentionPlace /*place*/, std::int64_t /*layer*/, std::string_view /*sub_layer*/,
                             const torch::Tensor& /*x_MH*/, const torch::Tensor& /*output_MH*/) {}
-
-  // The source embeddings that the encoder of a translation model reads: part of the graph, for gradients with respect
-  // to them.
-  virtual void on_source(const torch::Tensor& /*embedded_SE*/) {}
 };
 
 // Replaces the attention weights of some layers before they are used, for example to silence heads.

@@ -71,7 +71,6 @@ std::shared_ptr<const Memory> TransformerImpl::encode(const Sequences& src, Pass
   const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
   const Tensor x_MH = src_embedding_.forward(src, src_positions_.rows(0, src.layout.max_length),
                                              pass.dropout(config_.decoder_block.dropout), words);
-  if (pass.observer() != nullptr) pass.observer()->on_source(x_MH);
   auto memory = std::make_shared<TransformerMemory>();
   memory->layout = src.layout;
   memory->read = decoder_->memory(encoder_->forward(x_MH, {.layout = src.layout}, pass), src.layout);
