@@ -144,7 +144,7 @@ class Measurement {
                 search.sample > 0 ? "samples" : fmt::format("beam {}", search.beam));
       const SystemOutputs& outputs = outputs_.emplace_back(
           translate_test_set(trained, set_.sources, set_.references, config_.translator, scoring()));
-      trained.pieces_per_word =
+      trained.cost.pieces_per_word =
           static_cast<double>(outputs.references.pieces) / static_cast<double>(outputs.references.words);
     }
     for (const GivenSystem& given : inputs_.given) {

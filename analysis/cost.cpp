@@ -66,18 +66,6 @@ SystemOutputs translate_test_set(const TrainedRun& trained, const std::vector<st
   return outputs;
 }
 
-Cost cost_of_training(const TrainingRecord& trained, const torch::nn::Module& model) {
-  Cost cost;
-  cost.parameters = count_parameters(model);
-  cost.pieces_per_word = trained.pieces_per_word;
-  cost.tokens = trained.tokens;
-  cost.updates = trained.updates;
-  cost.train_seconds = trained.seconds;
-  cost.train_tokens_per_second = trained.tokens_per_second;
-  cost.train_memory_mb = trained.memory_mb;
-  return cost;
-}
-
 Cost cost_of(const TrainedRun& trained, const SystemOutputs& outputs, const std::vector<std::string>& sources,
              const TranslatorConfig& config) {
   const auto sentences = static_cast<double>(sources.size());
@@ -87,7 +75,8 @@ Cost cost_of(const TrainedRun& trained, const SystemOutputs& outputs, const std:
     source_pieces += static_cast<double>(trained.run.tokenizers.src.encode(line).size()) + 1;
   }
   const double flops = flops_per_target_piece(trained.run, source_pieces / sentences, target_pieces / sentences);
-  Cost cost = cost_of_training(trained, *trained.run.model);
+  Cost cost = trained.cost;
+  cost.parameters = count_parameters(*trained.run.model);
   cost.flops_per_token = flops;
   cost.flops_per_sentence = flops * target_pieces / sentences;
   cost.translation_tokens_per_second = static_cast<double>(outputs.pieces) / outputs.seconds;

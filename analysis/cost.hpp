@@ -28,9 +28,6 @@ SystemOutputs translate_test_set(const TrainedRun& trained, const std::vector<st
                                  const std::vector<std::string>& references, const TranslatorConfig& translator,
                                  const ScoreConfig& scoring);
 
-// The parameters and the training alone.
-Cost cost_of_training(const TrainingRecord& trained, const torch::nn::Module& model);
-
 // The whole cost. Translates the first sentences of each length once more, one at a time.
 Cost cost_of(const TrainedRun& trained, const SystemOutputs& outputs, const std::vector<std::string>& sources,
              const TranslatorConfig& translator);

@@ -15,7 +15,6 @@
 #include "analysis/breakdowns.hpp"
 #include "analysis/context_loss.hpp"
 #include "analysis/contrasts.hpp"
-#include "analysis/cost.hpp"
 #include "analysis/pair_tests.hpp"
 #include "analysis/run_groups.hpp"
 #include "analysis/test_documents.hpp"
@@ -27,6 +26,7 @@
 #include "eval/metrics/text.hpp"
 #include "eval/metrics/tokenizers.hpp"
 #include "eval/token_log_probs.hpp"
+#include "models/layers/weights_io.hpp"
 
 namespace attend {
 namespace {
@@ -108,7 +108,7 @@ class LanguageMeasurement {
       text.num_pieces += std::ssize(ids[d]);
       text.num_unknown += std::ranges::count(ids[d], tokenizer.special().unk);
     }
-    trained.pieces_per_word = static_cast<double>(text.num_pieces) / static_cast<double>(num_words());
+    trained.cost.pieces_per_word = static_cast<double>(text.num_pieces) / static_cast<double>(num_words());
   }
 
   // The words of the text and the ends of its documents.
@@ -151,8 +151,8 @@ class LanguageMeasurement {
   MeasuredRun measured(std::size_t number) const {
     const TrainedLanguageRun& trained = runs_[number];
     const ReadText& text = texts_[number];
-    MeasuredRun shown{
-        .facts = trained.facts, .cost = cost_of_training(trained, *trained.run.model), .curve = trained.curve};
+    MeasuredRun shown{.facts = trained.facts, .cost = trained.cost, .curve = trained.curve};
+    shown.cost.parameters = count_parameters(*trained.run.model);
     for (const ScoredOutput& scored : scored_[number]) shown.quality.scores.push_back(estimate_of(scored));
     shown.quality.perplexity_piece = std::exp(text.loss / static_cast<double>(text.num_pieces));
     return shown;

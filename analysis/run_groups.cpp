@@ -188,9 +188,9 @@ void note_unequal_runs(std::vector<std::string>& notes, const std::vector<RunCon
   std::vector<double> updates;
   NamedValues values;
   for (const std::size_t run : system.runs) {
-    updates.push_back(static_cast<double>(runs[run].updates.value_or(0)));
+    updates.push_back(static_cast<double>(runs[run].cost.updates.value_or(0)));
     values.emplace_back(fmt::format("seed {}", runs[run].facts.seed.value_or(0)),
-                        itself(runs[run].updates ? fmt::format("{}", *runs[run].updates) : ""));
+                        itself(runs[run].cost.updates ? fmt::format("{}", *runs[run].cost.updates) : ""));
   }
   const auto [least, most] = std::ranges::minmax(updates);
   if (most - least <= kTolerance * most) return;
@@ -378,16 +378,19 @@ std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& r
   };
   if (have_equal_vocabularies(runs)) {
     unequal(fmt::format("The {}s seen in training differ", units.token), 0.02,
-            [](const RunConditions& run) { return run.tokens; });
+            [](const RunConditions& run) { return run.cost.tokens; });
   } else {
-    unequal(fmt::format("The {}s seen in training differ (tokens over the pieces per word of the {})", units.word,
-                        units.text),
-            0.05, [](const RunConditions& run) {
-              return run.tokens ? std::optional(std::llround(static_cast<double>(*run.tokens) / run.pieces_per_word))
-                                : std::nullopt;
-            });
+    unequal(
+        fmt::format("The {}s seen in training differ (tokens over the pieces per word of the {})", units.word,
+                    units.text),
+        0.05, [](const RunConditions& run) {
+          const Cost& cost = run.cost;
+          return cost.tokens
+                     ? std::optional(std::llround(static_cast<double>(*cost.tokens) / cost.pieces_per_word.value_or(1)))
+                     : std::nullopt;
+        });
   }
-  unequal("The numbers of updates differ", 0.02, [](const RunConditions& run) { return run.updates; });
+  unequal("The numbers of updates differ", 0.02, [](const RunConditions& run) { return run.cost.updates; });
   const auto seeds_of = [&](const SystemRuns& system) {
     std::vector<std::int64_t> seeds;
     for (const std::size_t run : system.runs) seeds.push_back(runs[run].facts.seed.value_or(0));
@@ -401,7 +404,7 @@ std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& r
         "another seed could.");
   }
   for (const SystemRuns& system : systems) {
-    if (!first(system).updates) notes.push_back(system.name + ": its training was not recorded (train.jsonl).");
+    if (!first(system).cost.updates) notes.push_back(system.name + ": its training was not recorded (train.jsonl).");
   }
   return notes;
 }

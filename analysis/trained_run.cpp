@@ -123,7 +123,7 @@ void read_training(TrainingRecord& trained) {
       records[step] = {.tokens = number(event, "tokens").value_or(last.tokens),
                        .seconds = number(event, "seconds").value_or(last.seconds)};
       if (const auto memory = number(event, "memory_mb")) {
-        trained.memory_mb = std::max(trained.memory_mb.value_or(0), *memory);
+        trained.cost.train_memory_mb = std::max(trained.cost.train_memory_mb.value_or(0), *memory);
       }
     } else if (event["event"] == "valid") {
       CurvePoint& point = trained.curve.emplace_back(CurvePoint{.update = step, .loss = number(event, "loss")});
@@ -144,10 +144,10 @@ void read_training(TrainingRecord& trained) {
     point.seconds = taken.seconds;
   }
   const auto& [updates, all] = *records.rbegin();
-  trained.updates = updates;
-  trained.tokens = static_cast<std::int64_t>(all.tokens);
-  trained.seconds = all.seconds;
-  if (all.seconds > 0) trained.tokens_per_second = all.tokens / all.seconds;
+  trained.cost.updates = updates;
+  trained.cost.tokens = static_cast<std::int64_t>(all.tokens);
+  trained.cost.train_seconds = all.seconds;
+  if (all.seconds > 0) trained.cost.train_tokens_per_second = all.tokens / all.seconds;
 }
 
 // The weights by the name of their checkpoint; those of an average by its steps.

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +20,7 @@ struct TrainingRecord {
   std::filesystem::path directory = {};  // of that record, and of the checkpoints
   RunFacts facts = {};
   std::map<std::string, std::string> inputs = {};  // hashes of the texts and tokenizers it was trained with
-  std::optional<std::int64_t> updates = {}, tokens = {};
-  double pieces_per_word = 1;  // of the text that it is tested on
-  std::optional<double> seconds = {}, tokens_per_second = {}, memory_mb = {};
+  Cost cost = {};  // of the training, and the pieces per word of the text that it is tested on
   std::vector<CurvePoint> curve = {};
   std::vector<WatchedUpdate> watched = {};  // the first and the last
 };

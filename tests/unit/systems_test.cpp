@@ -43,8 +43,8 @@ TrainedRun trained_run(ModelKind kind, const std::string& path, std::int64_t see
   run.config.model = run.run.config;
   run.config.trainer.seed = seed;
   run.inputs = kRecordedInputs;
-  run.updates = 1000;
-  run.tokens = 50000;
+  run.cost.updates = 1000;
+  run.cost.tokens = 50000;
   return run;
 }
 
@@ -213,11 +213,11 @@ TEST(Systems, NotesNameUnequalConditions) {
   auto runs = runs_of(trained_run(kLuong, "a", 1), trained_run(kLuong, "a/seed-2", 2),
                       trained_run(kTransformer, "b", 1), trained_run(kTransformer, "b/seed-2", 2));
   EXPECT_EQ(notes_of(runs), "") << "equal conditions, two seeds each";
-  runs[2].tokens = 50900;
-  runs[2].updates = runs[3].updates = 990;
+  runs[2].cost.tokens = 50900;
+  runs[2].cost.updates = runs[3].cost.updates = 990;
   EXPECT_EQ(notes_of(runs), "") << "within two per cent";
-  runs[2].tokens = 60000;
-  runs[2].updates = runs[3].updates = 900;
+  runs[2].cost.tokens = 60000;
+  runs[2].cost.updates = runs[3].cost.updates = 900;
   EXPECT_EQ(notes_of(runs),
             "The target tokens seen in training differ: 50000 (a), 60000 (b).\n"
             "The numbers of updates differ: 1000 (a), 900 (b).\n");
@@ -226,7 +226,7 @@ TEST(Systems, NotesNameUnequalConditions) {
   EXPECT_TRUE(has(notes_of(runs), "The seeds differ: 1 (a), 3 (b).")) << notes_of(runs);
   EXPECT_TRUE(has(notes_of(runs), "A system with one seed")) << notes_of(runs);
   EXPECT_TRUE(have_comparable_losses(conditions_of(runs[0]), conditions_of(runs[1])));
-  runs[1].updates = runs[1].tokens = std::nullopt;
+  runs[1].cost.updates = runs[1].cost.tokens = std::nullopt;
   EXPECT_TRUE(has(notes_of(runs), "b: its training was not recorded")) << notes_of(runs);
 }
 
@@ -234,13 +234,13 @@ TEST(Systems, NotesNameUnequalConditions) {
 TEST(Systems, NotesNameRunsOfOneSystemThatWereTrainedForDifferentTimes) {
   auto runs =
       runs_of(trained_run(kLuong, "a", 1), trained_run(kLuong, "a/seed-2", 2), trained_run(kLuong, "a/seed-3", 3));
-  runs[1].updates = 985;
+  runs[1].cost.updates = 985;
   EXPECT_EQ(notes_of(runs), "");
-  runs[2].updates = 100;
+  runs[2].cost.updates = 100;
   EXPECT_EQ(
       notes_of(runs),
       "The runs of a were trained for different numbers of updates: 1000 (seed 1), 985 (seed 2), 100 (seed 3).\n");
-  runs[2].updates = std::nullopt;
+  runs[2].cost.updates = std::nullopt;
   EXPECT_TRUE(has(notes_of(runs), "not recorded (seed 3).")) << notes_of(runs);
 }
 
@@ -292,10 +292,10 @@ TEST(Systems, NotesNameVocabulariesByTheirOrigin) {
   EXPECT_FALSE(have_comparable_losses(conditions_of(runs[0]), conditions_of(runs[1])));
 
   // Pieces of two vocabularies are made words before they are compared.
-  runs[0].pieces_per_word = 2;
-  runs[1].tokens = 25000;
+  runs[0].cost.pieces_per_word = 2;
+  runs[1].cost.tokens = 25000;
   EXPECT_FALSE(has(notes_of(runs), "seen in training")) << notes_of(runs);
-  runs[1].tokens = 50000;
+  runs[1].cost.tokens = 50000;
   EXPECT_TRUE(has(notes_of(runs),
                   "The target words seen in training differ (tokens over the pieces per word of the "
                   "references): 25000 (a), 50000 (b)."))
@@ -388,11 +388,11 @@ TEST_F(TrainedRunTest, HasTheTotalsAndTheCurveOfItsLog) {
   write_file_atomic(place_ / "run" / "train.jsonl", std::string(kTrainLog) + R"({"event":"valid","step":12)");
   const TrainedRun run = load(place_ / "run");
   EXPECT_EQ(run.facts.seed, 7);
-  EXPECT_EQ(run.updates, 100);
-  EXPECT_EQ(run.tokens, 8000);
-  EXPECT_EQ(run.seconds, 16.0);
-  EXPECT_EQ(run.tokens_per_second, 500.0);
-  EXPECT_EQ(run.memory_mb, 300.5) << "the peak";
+  EXPECT_EQ(run.cost.updates, 100);
+  EXPECT_EQ(run.cost.tokens, 8000);
+  EXPECT_EQ(run.cost.train_seconds, 16.0);
+  EXPECT_EQ(run.cost.train_tokens_per_second, 500.0);
+  EXPECT_EQ(run.cost.train_memory_mb, 300.5) << "the peak";
   ASSERT_EQ(run.curve.size(), 3u);
   EXPECT_EQ(run.curve[0].update, 50);
   EXPECT_EQ(run.curve[0].tokens, 4000);
@@ -419,9 +419,9 @@ TEST_F(TrainedRunTest, HasTheTotalsOfItsLastCheckpoint) {
     write_file_atomic(place_ / "run" / "checkpoints" / step / "state.json", state);
   }
   const TrainedRun run = load(place_ / "run");
-  EXPECT_EQ(run.updates, 120);
-  EXPECT_EQ(run.tokens, 9000);
-  EXPECT_EQ(run.seconds, 20.5);
+  EXPECT_EQ(run.cost.updates, 120);
+  EXPECT_EQ(run.cost.tokens, 9000);
+  EXPECT_EQ(run.cost.train_seconds, 20.5);
   ASSERT_EQ(run.curve.size(), 4u);
   EXPECT_EQ(run.curve[2].update, 110);
   EXPECT_EQ(run.curve[2].tokens, 8500);
@@ -432,7 +432,8 @@ TEST_F(TrainedRunTest, HasTheTotalsOfItsLastCheckpoint) {
 TEST_F(TrainedRunTest, WithoutALogHasNoNumbers) {
   write_run(place_ / "run");
   const TrainedRun run = load(place_ / "run");
-  EXPECT_FALSE(run.updates || run.tokens || run.seconds || run.tokens_per_second || run.memory_mb);
+  EXPECT_FALSE(run.cost.updates || run.cost.tokens || run.cost.train_seconds || run.cost.train_tokens_per_second ||
+               run.cost.train_memory_mb);
   EXPECT_TRUE(run.curve.empty());
   EXPECT_TRUE(run.inputs.empty());
   EXPECT_EQ(run.facts.attend, "");
@@ -450,19 +451,19 @@ TEST_F(TrainedRunTest, AnAverageHasTheRecordOfTheRunItLiesIn) {
   for (const fs::path& path : {place_ / "run" / "average", place_ / "run" / "average" / ""}) {
     const TrainedRun run = load(path);
     EXPECT_EQ(fs::weakly_canonical(run.directory), fs::weakly_canonical(place_ / "run")) << path;
-    EXPECT_EQ(run.updates, 100);
+    EXPECT_EQ(run.cost.updates, 100);
     EXPECT_EQ(run.facts.attend, "0.1.0 (abc)");
     EXPECT_EQ(run.facts.started, "2026-11-24");
     EXPECT_EQ(run.inputs.at("the text to learn from"), "88e3");
   }
   // Elsewhere it needs to say whose it is.
   write_run(place_ / "elsewhere" / "average");
-  EXPECT_FALSE(load(place_ / "elsewhere" / "average").updates.has_value());
+  EXPECT_FALSE(load(place_ / "elsewhere" / "average").cost.updates.has_value());
   nlohmann::ordered_json elsewhere = record_of_kind(RunKind::train);
   elsewhere["average_of"] = (place_ / "run").string();
   write_file_atomic(place_ / "elsewhere" / "average" / "run.json", elsewhere.dump());
   const TrainedRun average = load(place_ / "elsewhere" / "average");
-  EXPECT_EQ(average.updates, 100);
+  EXPECT_EQ(average.cost.updates, 100);
   EXPECT_EQ(average.curve.size(), 3u);
   EXPECT_EQ(average.facts.attend, "0.1.0 (abc)");
 }
