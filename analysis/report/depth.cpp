@@ -37,7 +37,7 @@ std::vector<double> over_time_steps(const std::optional<Probe>& probe, std::size
 
 }  // namespace
 
-Block depth_block(const Comparison& comparison) {
+Figure depth_figure(const Comparison& comparison) {
   Figure figure{
       "Gradients and hidden states by depth",
       "Gradient: its norm by layer, relative to the top layer; depth 0 is the lowest layer of the encoder or decoder, "
@@ -82,7 +82,6 @@ Block depth_block(const Comparison& comparison) {
     figure.charts.emplace_back(std::move(gradient));
     figure.charts.emplace_back(std::move(rank_one));
   }
-  if (figure.numbers.rows.empty()) return Paragraph{"Nothing was recorded by depth (attend train --watch)."};
   return figure;
 }
 

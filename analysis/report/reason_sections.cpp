@@ -74,7 +74,7 @@ class Reasons : public SectionMaker {
     add_beams(section);
     add_calibration(section);
     add_attention(section);
-    section.add(depth_block(all_));
+    section.add(depth_figure(all_), "Nothing was recorded by depth (attend train --watch).");
     return section;
   }
 

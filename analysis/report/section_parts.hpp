@@ -75,6 +75,6 @@ std::vector<Section> measured_sections(const ComparedSystems& compared, const st
 std::vector<Section> translation_sections(const Comparison& comparison);  // the facts, and sections 1 to 4
 std::vector<Section> reason_sections(const Comparison& comparison);       // sections 5 to 7
 void add_contrasts(Section& section, const ComparedSystems& compared);    // of section 5: minimal pairs, if any
-Block depth_block(const Comparison& comparison);                          // of section 6: gradients and hidden states
+Figure depth_figure(const Comparison& comparison);                        // of section 6: gradients and hidden states
 
 }  // namespace attend
