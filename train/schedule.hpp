@@ -74,8 +74,8 @@ struct ScheduleConfig {
 //   constant       peak
 //   halving        peak / 2^n, where n counts halve-after, halve-after + halve-every, … up to (step - 1) / max_steps
 //
-// Every update up to max_steps has a rate above 0. With schedule-end max-time, max_steps is an estimate, and warm-up at
-// most a tenth of it. `config` must be resolved.
+// Every update up to max_steps has a rate above 0. With max-epochs alone or schedule-end max-time, max_steps is an
+// estimate; with the latter, warm-up is at most a tenth of it. `config` must be resolved.
 double learning_rate_at(const ScheduleConfig& config, std::int64_t step, std::int64_t max_steps);
 
 }  // namespace attend

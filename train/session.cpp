@@ -204,7 +204,7 @@ void Session::resolve_limits() {
   job_.resolve_schedule(*task_);
   if (!config_.schedule.end) config_.schedule.end = ScheduleEnd::max_steps;
   if (!trainer.save_every) trainer.save_every = trainer.valid_every;
-  if (checkpoint_ && *trainer.max_steps < checkpoint_->state().step) {
+  if (checkpoint_ && trainer.max_steps && *trainer.max_steps < checkpoint_->state().step) {
     throw UserError(fmt::format("{}: {} updates, but the run in {} has made {}", origins_("max-steps"),
                                 *trainer.max_steps, run_.run, checkpoint_->state().step),
                     "raise it, or resume from an earlier checkpoint with --resume PATH");
@@ -253,12 +253,14 @@ void Session::join_run() {
 void Session::fit() {
   torch::nn::Module& model = task_->model();
   const std::int64_t parameters = count_parameters(model);
+  const TrainerConfig& limits = config_.trainer;
   const std::string processes = ranks_.several() ? counted(ranks_.size(), "process") + " of " : "";
   log::info("{} of {:.2f} M parameters, {} on {}, {}{}; {} an epoch, {}", job_.model_name(),
             static_cast<double>(parameters) / 1e6, name_of(run_.precision), run_.device, processes,
             counted(*run_.threads, "thread"), counted(task_->batches_per_epoch(), "batch"),
-            by_clock() ? "as many updates as max-time allows"
-                       : fmt::format("{} updates at most", *config_.trainer.max_steps));
+            by_clock()         ? "as many updates as max-time allows"
+            : limits.max_steps ? fmt::format("{} updates at most", *limits.max_steps)
+                               : fmt::format("{} at most", counted(*limits.max_epochs, "epoch")));
   if (ranks_.several()) {
     log::info("gradients are summed by {}", gradient_carrier(run_.backend, torch::Device(run_.device).is_cpu()));
   }

@@ -67,6 +67,7 @@ class Task {
 
   // The batch that needs the most memory.
   virtual MicroBatch largest() = 0;
+  // The number in an epoch; in some epochs there may be a few more or fewer.
   virtual std::int64_t batches_per_epoch() const = 0;
   // True if all batches of a phase have about the same number of tokens.
   virtual bool batches_are_alike() const { return false; }

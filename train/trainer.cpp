@@ -295,14 +295,9 @@ void Trainer::log_interval(const std::vector<LossTerm>& terms, double rate, doub
 
 double Trainer::seconds_left() const {
   const double step_seconds = state_.interval.seconds / static_cast<double>(state_.interval.updates);
-  double left = static_cast<double>(last_step() - state_.step) * step_seconds;
-  if (config_.max_time) left = std::min(left, config_.max_time->seconds - seconds_);
-  if (config_.max_epochs) {
-    const auto batches =
-        task_.batches_per_epoch() * (*config_.max_epochs - state_.position.epoch) - state_.position.batch;
-    left = std::min(left, static_cast<double>(config_.updates_of(batches)) * step_seconds);
-  }
-  return left;
+  const std::int64_t last = config_.max_epochs ? std::min(last_step(), last_step_of_epochs()) : last_step();
+  const double left = static_cast<double>(last - state_.step) * step_seconds;
+  return config_.max_time ? std::min(left, config_.max_time->seconds - seconds_) : left;
 }
 
 std::string Trainer::progress_line(const std::vector<LossTerm>& terms, double rate) const {
@@ -383,9 +378,17 @@ void Trainer::save() {
   remove_old_checkpoints(run_, config_.keep_last, best);
 }
 
+// The update at which the last epoch ends, if all epochs to come have as many batches as expected.
+std::int64_t Trainer::last_step_of_epochs() const {
+  if (past_last_epoch(state_.position)) return state_.step;
+  const std::int64_t epochs = *config_.max_epochs - state_.position.epoch;
+  const std::int64_t batches = task_.batches_per_epoch() * epochs - state_.position.batch;
+  return state_.step + config_.updates_of(std::max<std::int64_t>(batches, 1));
+}
+
 // The update at which schedules end; with schedule-end max-time, that reached at max-time at the speed so far.
 std::int64_t Trainer::last_step() const {
-  const std::int64_t most = *config_.max_steps;
+  const std::int64_t most = config_.max_steps ? *config_.max_steps : last_step_of_epochs();
   if (schedule_.end != ScheduleEnd::max_time || state_.step == 0) return most;
   const double expected = static_cast<double>(state_.step) / (seconds_ / config_.max_time->seconds);
   return expected < static_cast<double>(most) ? std::max(static_cast<std::int64_t>(expected), state_.step + 1) : most;
@@ -396,7 +399,7 @@ bool Trainer::past_last_epoch(DataPosition position) const {
 }
 
 std::optional<StopReason> Trainer::ending() const {
-  if (state_.step >= *config_.max_steps) return StopReason::max_steps;
+  if (config_.max_steps && state_.step >= *config_.max_steps) return StopReason::max_steps;
   if (past_last_epoch(state_.position)) return StopReason::max_epochs;
   if (config_.max_time && seconds_ >= config_.max_time->seconds) return StopReason::max_time;
   if (config_.patience && state_.bad_validations >= *config_.patience) return StopReason::patience;

@@ -70,8 +70,8 @@ struct TrainerConfig {
            .min = 0,
            .max = 0.9999999});
     visit("max-steps", self.max_steps,
-          {.help = "total updates of the run, resumptions included; auto: from max-epochs, or by the size of the data; "
-                   "three epochs in fine-tuning",
+          {.help = "total updates of the run, resumptions included; auto: no limit with max-epochs, else by the size "
+                   "of the data; three epochs in fine-tuning",
            .min = 1,
            .max = kMostSteps,
            .may_change = true});
@@ -134,8 +134,8 @@ inline constexpr auto kEnumNames<StopReason> = std::to_array<EnumName<StopReason
 
 class Trainer {
  public:
-  // `run` is the run's directory. References must outlive the trainer; `config` and `schedule` must be resolved, and
-  // model and optimiser equal on all ranks.
+  // `run` is the run's directory. References must outlive the trainer; `config` and `schedule` must be resolved, with
+  // max_steps or max_epochs, and model and optimiser equal on all ranks.
   Trainer(Task& task, Optimiser& optimiser, const TrainerConfig& config, const ScheduleConfig& schedule,
           std::filesystem::path run, Ranks& ranks);
 
@@ -178,6 +178,7 @@ class Trainer {
   NamedTensors averaged() const { return average_ ? average_->weights() : NamedTensors(); }
   bool validation_due() const;
   bool save_wanted() const;
+  std::int64_t last_step_of_epochs() const;
   std::int64_t last_step() const;
   bool past_last_epoch(DataPosition position) const;
   std::optional<StopReason> ending() const;

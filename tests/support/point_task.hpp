@@ -111,7 +111,7 @@ class PointTask : public StreamTask<PointBatch> {
     return StreamTask::next();
   }
   MicroBatch largest() override { return micro_batch({.epoch = 0, .number = 3}); }
-  std::int64_t batches_per_epoch() const override { return 4; }
+  std::int64_t batches_per_epoch() const override { return expected_batches; }
   std::vector<std::string> metrics() const override { return {"loss"}; }
   std::vector<ValidationMetric> validate(const std::filesystem::path&, std::int64_t step, Ranks&) override {
     while_validating(step);
@@ -120,6 +120,7 @@ class PointTask : public StreamTask<PointBatch> {
 
   std::shared_ptr<PointModel> point;
   PointObjective& objective;
+  std::int64_t expected_batches = 4;
   double best_step = 1e9;
   double second_phase = 2;  // of the updates: none
   std::function<void(std::int64_t)> while_validating = [](std::int64_t /*step*/) {};
@@ -146,7 +147,7 @@ struct PointSession {
   explicit PointSession(const std::filesystem::path& run, TrainerConfig given = {},
                         OptimiserKind kind = OptimiserKind::adamw, Ranks* others = nullptr)
       : config(std::move(given)) {
-    if (!config.max_steps) config.max_steps = 10;
+    if (!config.max_steps && !config.max_epochs) config.max_steps = 10;
     if (!config.valid_every) config.valid_every = 3;
     if (!config.save_every) config.save_every = 3;
     optimiser = make_optimiser(*task.point, {.optimiser = kind, .clip_norm = 0});

@@ -89,5 +89,14 @@ TEST(Defaults, NothingFollowsALimitThatMayBeRaised) {
   EXPECT_EQ(shorter.trainer.valid_every, longer.trainer.valid_every);
 }
 
+// Some epochs have more batches than others, and updates more than before once a run is resumed.
+TEST(Defaults, EpochsAreNotTurnedIntoUpdates) {
+  TranslationConfig config;
+  config.model.width = 64;
+  config.trainer.max_epochs = 3;
+  resolve_training(config, 50);
+  EXPECT_FALSE(config.trainer.max_steps);
+}
+
 }  // namespace
 }  // namespace attend

@@ -30,6 +30,22 @@ TEST(Trainer, StopsAtEachLimit) {
   EXPECT_EQ(ending({.max_time = Duration{0}}), std::pair(StopReason::max_time, std::int64_t{0}));
 }
 
+// Whether epochs have as many batches as expected or not, and though the resumed run has fewer of them in an update.
+TEST(Trainer, EndsWithTheLastEpoch) {
+  for (const std::int64_t expected : {3, 4, 5}) {
+    const TemporaryDirectory run;
+    PointSession(run.path(), {.accumulate = 2, .max_epochs = 1}).trainer->train();
+    PointSession resumed(run.path(), {.max_epochs = 2});
+    resumed.task.expected_batches = expected;
+    resumed.trainer->restore(*Checkpoint::newest(run.path()));
+    EXPECT_EQ(resumed.trainer->train(), StopReason::max_epochs);
+    EXPECT_EQ(resumed.trainer->state().step, 2 + 4);
+    EXPECT_EQ(resumed.trainer->state().position, (DataPosition{.epoch = 2}));
+    EXPECT_DOUBLE_EQ(resumed.task.objective.progress.front().share, 2.0 / static_cast<double>(2 + expected));
+    EXPECT_LT(resumed.task.objective.progress.back().share, 1) << "rates would be 0";
+  }
+}
+
 TEST(Trainer, PatienceCountsValidationsWithoutABest) {
   const TemporaryDirectory run;
   PointSession session(run.path(), {.max_steps = 100, .patience = 2});

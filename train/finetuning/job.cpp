@@ -182,7 +182,8 @@ class FinetuningJob : public Job {
     TrainerConfig& trainer = config_.trainer;
     const std::int64_t epoch = task.batches_per_epoch();
     const std::int64_t passes = trainer.max_epochs.value_or(3);
-    if (!trainer.max_steps) trainer.max_steps = trainer.updates_of(passes * epoch);
+    const std::int64_t updates = trainer.max_steps.value_or(trainer.updates_of(passes * epoch));
+    if (!trainer.max_epochs) trainer.max_steps = updates;
     if (!config_.schedule.learning_rate) {
       // Wider encoders need smaller rates: 3.3e-5 at width 768 (arXiv 1810.04805, appendix A.3: 2e-5 to 5e-5), 2e-4 at
       // 128 (1908.08962). Encoders pretrained by attend have seen less text and need three times these rates.
@@ -190,7 +191,7 @@ class FinetuningJob : public Job {
       const double rate = std::clamp(0.0256 / width, 2e-5, 2e-4);
       config_.schedule.learning_rate = !ancestor_ ? 5e-4 : ancestor_->imported ? rate : 3 * rate;
     }
-    if (!config_.schedule.warmup_steps) config_.schedule.warmup_steps = *trainer.max_steps / 10;
+    if (!config_.schedule.warmup_steps) config_.schedule.warmup_steps = updates / 10;
     if (!trainer.valid_every) {
       trainer.valid_every = trainer.updates_of(std::max((epoch + 1) / 2, passes * epoch / kMostValidations));
     }

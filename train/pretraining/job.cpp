@@ -60,10 +60,10 @@ class PretrainingJob : public Job {
   void resolve_schedule(const Task& task) override {
     TrainerConfig& trainer = config_.trainer;
     const std::int64_t epoch = trainer.updates_of(task.batches_per_epoch());
-    if (!trainer.max_steps) {
-      trainer.max_steps = trainer.max_epochs ? trainer.updates_of(*trainer.max_epochs * task.batches_per_epoch())
-                                             : std::clamp<std::int64_t>(3 * epoch, 1000, 1'000'000);
-    }
+    const std::int64_t usual = trainer.max_epochs ? trainer.updates_of(*trainer.max_epochs * task.batches_per_epoch())
+                                                  : std::clamp<std::int64_t>(3 * epoch, 1000, 1'000'000);
+    const std::int64_t updates = trainer.max_steps.value_or(usual);
+    if (!trainer.max_epochs) trainer.max_steps = updates;
     if (!config_.schedule.learning_rate) {
       // Wider models need smaller rates: 7e-4 at width 256, 2.3e-4 at 768.
       const auto width = static_cast<double>(width_of(config_.model.stack));
@@ -71,9 +71,9 @@ class PretrainingJob : public Job {
     }
     if (!config_.schedule.warmup_steps) {
       const bool counted = config_.schedule.end != ScheduleEnd::max_time;
-      const std::int64_t longest = *trainer.max_steps / 10;
+      const std::int64_t longest = updates / 10;
       config_.schedule.warmup_steps =
-          counted ? std::min(std::clamp<std::int64_t>(*trainer.max_steps / 100, 100, 10'000), longest) : 300;
+          counted ? std::min(std::clamp<std::int64_t>(updates / 100, 100, 10'000), longest) : 300;
     }
     if (!trainer.valid_every) trainer.valid_every = std::clamp<std::int64_t>(epoch / 4, 100, 5000);
   }

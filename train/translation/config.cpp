@@ -124,11 +124,9 @@ void resolve_training(TranslationConfig& config, std::int64_t batches_per_epoch)
     config.schedule.warmup_steps =
         transformer ? std::clamp<std::int64_t>(4 * epoch, 200, 4000) : std::clamp<std::int64_t>(epoch, 100, 1000);
   }
-  if (!config.trainer.max_steps) {
+  if (!config.trainer.max_steps && !config.trainer.max_epochs) {
     // Thirty epochs of a small corpus, fewer of a large one.
-    config.trainer.max_steps = config.trainer.max_epochs
-                                   ? config.trainer.updates_of(*config.trainer.max_epochs * batches_per_epoch)
-                                   : std::clamp<std::int64_t>(30 * epoch, 1500, 100'000);
+    config.trainer.max_steps = std::clamp<std::int64_t>(30 * epoch, 1500, 100'000);
   }
   if (!config.trainer.valid_every) config.trainer.valid_every = std::clamp<std::int64_t>(epoch, 100, 5000);
 }
