@@ -84,6 +84,9 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   checkpoint.load(task_.model(), optimiser_, task_.objective_state(), averaged());
   state_ = checkpoint.state();
   saved_ = state_.step;
+  std::erase_if(state_.scores, [&](const TrainState::Score& score) {  // deleted since, when a better one was saved
+    return !std::filesystem::exists(checkpoint_path(run_, score.step));
+  });
   if (std::ssize(state_.scores) > config_.keep_best) state_.scores.resize(config_.keep_best);
   const auto describe = [](std::int64_t processes, std::int64_t accumulate) {
     return fmt::format("{} of {}", counted(processes, "process"), counted(accumulate, "batch"));

@@ -88,6 +88,20 @@ TEST(Trainer, AValidationAtTheResumedStepIsSaved) {
   EXPECT_EQ(Checkpoint(checkpoint_path(run.path(), 2)).state().scores.front().step, 2);
 }
 
+// Step 2 was the best when step 4 was saved, and is deleted after step 6, which is better.
+TEST(Trainer, ADeletedCheckpointIsNoBest) {
+  const TemporaryDirectory run;
+  PointSession first(run.path(), {.max_steps = 6, .valid_every = 2, .save_every = 2});
+  first.task.while_validating = [&](std::int64_t step) { first.task.best_step = step == 4 ? 9 : step == 2 ? 3 : 6; };
+  first.trainer->train();
+  ASSERT_EQ(checkpoint_steps(run.path()), (std::vector<std::int64_t>{4, 6}));
+  const Checkpoint earlier(checkpoint_path(run.path(), 4));
+  ASSERT_EQ(earlier.state().scores.front().step, 2);
+  PointSession resumed(run.path());
+  resumed.trainer->restore(earlier);
+  EXPECT_TRUE(resumed.trainer->state().scores.empty());
+}
+
 class TrainerOf : public testing::TestWithParam<OptimiserKind> {};
 
 TEST_P(TrainerOf, ResumeIsTheSameRun) {
