@@ -83,6 +83,7 @@ Trainer::Trainer(Task& task, Optimiser& optimiser, const TrainerConfig& config, 
 void Trainer::restore(const Checkpoint& checkpoint) {
   checkpoint.load(task_.model(), optimiser_, task_.objective_state(), averaged());
   state_ = checkpoint.state();
+  seconds_ = state_.seconds;
   saved_ = state_.step;
   std::erase_if(state_.scores, [&](const TrainState::Score& score) {  // deleted since, when a better one was saved
     return !std::filesystem::exists(checkpoint_path(run_, score.step));
@@ -101,6 +102,7 @@ void Trainer::restore(const Checkpoint& checkpoint) {
 
 void Trainer::skip_batches() {
   task_.seek(state_.position, ranks_.shard());
+  enter_phase();
   const DataPosition from = state_.position;
   for (std::int64_t i = 0; i < config_.accumulate && !past_last_epoch(state_.position); ++i) {
     state_.position = next_batch().after;
@@ -176,17 +178,20 @@ Trainer::Totals Trainer::count(const std::vector<MicroBatch>& batches, bool inte
           .interrupted = numbers.back() > 0};
 }
 
+// Moves to the first batch of the next update's phase, if that begins with it. Extending a run never re-enters an
+// earlier phase.
+void Trainer::enter_phase() {
+  const std::int64_t phase = task_.phase_at(share());
+  if (phase <= state_.position.phase) return;
+  state_.position = {.phase = phase};
+  task_.seek(state_.position, ranks_.shard());
+}
+
 void Trainer::update() {
   const Clock::time_point start = Clock::now();
   const std::int64_t step = state_.step + 1;
   ranks_.doing(fmt::format("update {}", step));
-  // Extending a run never re-enters an earlier phase.
-  const double share = static_cast<double>(state_.step) / static_cast<double>(last_step());
-  const std::int64_t phase = std::max(state_.position.phase, task_.phase_at(share));
-  if (phase != state_.position.phase) {
-    state_.position = {.phase = phase};
-    task_.seek(state_.position, ranks_.shard());
-  }
+  enter_phase();
   std::vector<MicroBatch> batches;
   DataPosition position = state_.position;
   bool interrupted = false;
@@ -211,7 +216,7 @@ void Trainer::update() {
   const bool watched = ranks_.first() && config_.watch > 0 && step % config_.watch == 0;
   const std::function<void(Watch&)> show = watched ? batches.front().show : nullptr;
 
-  const TrainProgress progress{.update = state_.step, .share = share};
+  const TrainProgress progress{.update = state_.step, .share = share()};
   std::vector<torch::Tensor> scalars;
   for (std::size_t i = 0; i < batches.size(); ++i) {
     if (i > 0 && !ranks_.several() && signals::stop_requested()) return abandon();

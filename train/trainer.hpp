@@ -166,6 +166,7 @@ class Trainer {
   void sync_flags();
   MicroBatch next_batch();
   Totals count(const std::vector<MicroBatch>& batches, bool interrupted);
+  void enter_phase();
   void update();
   std::vector<ValidationMetric> measure();  // of the averaged weights, if there are any
   void validate();
@@ -180,6 +181,7 @@ class Trainer {
   bool save_wanted() const;
   std::int64_t last_step_of_epochs() const;
   std::int64_t last_step() const;
+  double share() const { return static_cast<double>(state_.step) / static_cast<double>(last_step()); }
   bool past_last_epoch(DataPosition position) const;
   std::optional<StopReason> ending() const;
 

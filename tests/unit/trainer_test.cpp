@@ -262,6 +262,17 @@ TEST(Trainer, SkipsABatchWhoseLossOrGradientIsNotFinite) {
   }
 }
 
+// Saved as the last update of the first phase; the batch that stopped the run is the first of the second.
+TEST(Trainer, SkipsTheBatchOfTheNextPhase) {
+  const TemporaryDirectory run;
+  PointSession(run.path(), {.max_steps = 4}).trainer->train();
+  PointSession resumed(run.path(), {.max_steps = 8});
+  resumed.task.second_phase = 0.5;
+  resumed.trainer->restore(*Checkpoint::newest(run.path()));
+  resumed.trainer->skip_batches();
+  EXPECT_EQ(resumed.trainer->state().position, (DataPosition{.batch = 1, .phase = 1}));
+}
+
 TEST(Trainer, AValidationThatIsNotFiniteIsNoBest) {
   const TemporaryDirectory run;
   PointSession session(run.path(), {.max_steps = 6});
