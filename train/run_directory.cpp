@@ -91,8 +91,9 @@ void resume_options(BoundOptions& options, const RunConfig& config, const Option
     if (!origins.given(option.name) || given[i] == stored[i] || is_of_this_call(option)) continue;
     if (may_not_change(option)) {
       if (std::holds_alternative<Auto>(given[i])) continue;  // resolved when the run was started
+      const std::string has = text_of(stored[i]);
       throw UserError(fmt::format("{}: {}, but the run in {} has {}", origins(option.name), text_of(given[i]),
-                                  run.string(), text_of(stored[i])),
+                                  run.string(), has.empty() ? "none" : has),
                       "resume with the same value, or start another run from its weights with --init-from");
     }
     option.set(given[i]);

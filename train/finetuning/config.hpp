@@ -54,8 +54,7 @@ struct FinetuningConfig {
           {.help = "validation files, the first of which selects the best checkpoint; none: the task's, in --data",
            .placeholder = "FILE",
            .may_change = true});
-    visit("tokenizer", self.tokenizer,
-          {.help = "tokenizer; none: that of --init-from", .placeholder = "FILE", .may_change = true});
+    visit("tokenizer", self.tokenizer, {.help = "tokenizer; none: that of --init-from", .placeholder = "FILE"});
     visit("examples", self.examples, {.help = "fraction of the training examples to use", .min = 0, .max = 1});
     SampleConfig::visit(self.samples, visit);
     visit("batch-size", self.batch_size, {.help = "sequences per batch", .min = 1, .max = 1e6});

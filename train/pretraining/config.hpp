@@ -63,7 +63,7 @@ struct PretrainingConfig {
            .placeholder = "FILE",
            .may_change = true});
     visit("tokenizer", self.tokenizer,
-          {.help = "tokenizer; none: train one on the training text", .placeholder = "FILE", .may_change = true});
+          {.help = "tokenizer; none: train one on the training text", .placeholder = "FILE"});
     visit(
         "vocab-size", self.vocabulary.size,
         {.help = "vocabulary size of a newly trained tokenizer; auto: by the size of the text", .min = 1, .max = 1e6});

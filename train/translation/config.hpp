@@ -23,7 +23,8 @@
 
 namespace attend {
 
-// Paths may change when a run is resumed; the content of the files is compared instead.
+// Paths of texts may change when a run is resumed; the content of the files is compared instead. The run has copies of
+// its tokenizers.
 struct TranslationConfig {
   RunConfig run = {};
   std::vector<std::string> train;
@@ -64,8 +65,7 @@ struct TranslationConfig {
     visit("tokenizer", self.tokenizer,
           {.help = "one tokenizer for both languages, or one for the source and one for the target; none: train a "
                    "joint one on the training text",
-           .placeholder = "FILE",
-           .may_change = true});
+           .placeholder = "FILE"});
     visit(
         "vocab-size", self.vocabulary.size,
         {.help = "vocabulary size of a newly trained tokenizer; auto: by the size of the text", .min = 1, .max = 1e6});
