@@ -31,11 +31,9 @@ struct AnswerConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("max-answer", self.max_answer,
-          {.help = "maximum tokens of an answer", .min = 1, .may_change = true, .only = kOfSpans});
+    visit("max-answer", self.max_answer, {.help = "maximum tokens of an answer", .min = 1, .only = kOfSpans});
     visit("null-threshold", self.null_threshold,
           {.help = "give no answer if the score of no answer exceeds that of the best answer by more than this",
-           .may_change = true,
            .only = kOfSpans});
   }
 };

@@ -89,10 +89,7 @@ struct TranslationConfig {
     TrainerConfig::visit_watch(self.trainer, visit);
     metrics::MetricChoice::visit(self.metrics, visit);
     visit("bleu-sentences", self.bleu_sentences,
-          {.help = "validation sentences translated greedily for --metrics; 0: none",
-           .min = 0,
-           .max = 1e6,
-           .may_change = true});
+          {.help = "validation sentences translated greedily for --metrics; 0: none", .min = 0, .max = 1e6});
   }
 
   // Throw UserError: validate() if --run is missing, the other for contradictory options from any source.
