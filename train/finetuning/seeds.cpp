@@ -31,7 +31,7 @@ void refuse_all_but_seeds(const fs::path& run) {
   std::error_code missing;
   for (fs::directory_iterator entry(run, missing), end; !missing && entry != end; entry.increment(missing)) {
     const std::string name = entry->path().filename().string();
-    if (name.starts_with("seed-") || name == "seeds.json" || name == "lock") continue;
+    if (name.starts_with("seed-") || name == "seeds.json" || name == "lock" || AtomicFile::is_leftover(name)) continue;
     throw UserError(run.string() + ": already exists and contains " + name, "choose another --run");
   }
 }
@@ -56,6 +56,7 @@ void finetune(const FinetuningCommand& command, const OptionOrigins& origins, co
   refuse_all_but_seeds(run);
   const NewDirectories made(run);
   const DirectoryLock lock(run);
+  AtomicFile::remove_all_leftovers(run);
   const fs::path record_file = run / "seeds.json";
   if (fs::exists(record_file)) {
     if (command.config.run.resume == "never") {
