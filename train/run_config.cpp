@@ -31,10 +31,12 @@ void RunConfig::resolve(const Launch& launch) {
   const c10::Device chosen = device_named(device);
   device = chosen.str();
   check_backend(backend, chosen.is_cpu());
-  if (precision == TrainingPrecision::automatic) {
-    const bool bf16 = precision_for(Precision::automatic, chosen) == Precision::bf16;
-    precision = bf16 ? TrainingPrecision::bf16 : TrainingPrecision::fp32;
-  }
+}
+
+void RunConfig::resolve_precision() {
+  if (precision != TrainingPrecision::automatic) return;
+  const bool bf16 = precision_for(Precision::automatic, device_named(device)) == Precision::bf16;
+  precision = bf16 ? TrainingPrecision::bf16 : TrainingPrecision::fp32;
 }
 
 }  // namespace attend

@@ -64,9 +64,12 @@ struct RunConfig {
   // Throws UserError if --run is missing, except in a dry run.
   void validate(const OptionOrigins& origins) const;
 
-  // Resolves device, threads and precision if they are auto; several processes get one GPU each. Throws UserError if
-  // the device or the backend is not available.
+  // Resolves device and threads if they are auto; several processes get one GPU each. Throws UserError if the device or
+  // the backend is not available.
   void resolve(const Launch& launch);
+
+  // Resolves precision if it is auto, for the resolved device. A resumed run has one, whatever the device.
+  void resolve_precision();
 
   // The resolved `precision`.
   Precision products() const { return precision == TrainingPrecision::bf16 ? Precision::bf16 : Precision::fp32; }

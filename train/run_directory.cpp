@@ -90,7 +90,7 @@ void resume_options(BoundOptions& options, const RunConfig& config, const Option
     if (is_of_this_call(option)) option.set(given[i]);
     if (!origins.given(option.name) || given[i] == stored[i] || is_of_this_call(option)) continue;
     if (may_not_change(option)) {
-      if (std::holds_alternative<Auto>(given[i])) continue;  // resolved when the run was started
+      if (text_of(given[i]) == "auto") continue;  // resolved when the run was started
       const std::string has = text_of(stored[i]);
       throw UserError(fmt::format("{}: {}, but the run in {} has {}", origins(option.name), text_of(given[i]),
                                   run.string(), has.empty() ? "none" : has),

@@ -178,6 +178,7 @@ void Session::resolve_options() {
   } else if (!run_.init_from.empty()) {
     job_.adopt_model(origins_);
   }
+  run_.resolve_precision();
   skip_batch_ = std::exchange(run_.skip_batch, false);  // applies to this call only: not recorded
   check_required(config_.options, fmt::format("attend {}", command_of(job_.kind())));
   resolve_optimiser(config_.optimiser, config_.schedule);
