@@ -58,13 +58,13 @@ void dry_run(Trainer& trainer) {
             seconds, static_cast<double>(tokens) / seconds, static_cast<double>(peak_resident_bytes()) / 1e6);
 }
 
-// Throws UserError if --best-metric is not computed by validation, or options need validation data that is missing.
+// Throws UserError if --best-metric selects no checkpoint, or options need validation data that is missing.
 void check_validation(const Task& task, const TrainerConfig& config, const OptionOrigins& origins) {
   const std::vector<std::string> metrics = task.metrics();
   if (metrics.empty()) {
     config.refuse_validation(origins);
   } else if (std::ranges::find(metrics, config.best_metric) == metrics.end()) {
-    throw UserError(origins("best-metric") + ": validation does not compute \"" + config.best_metric + "\"",
+    throw UserError(origins("best-metric") + ": no checkpoint is chosen by \"" + config.best_metric + "\"",
                     fmt::format("choose from {}", fmt::join(metrics, ", ")));
   }
 }
