@@ -1,6 +1,9 @@
 #include "analysis/beams.hpp"
 
+#include <algorithm>
+
 #include "core/error.hpp"
+#include "data/text/lines.hpp"
 
 namespace attend {
 
@@ -17,13 +20,14 @@ std::vector<BeamPoint> beam_points(const Run& run, std::span<const std::string> 
     config.search.beam = beam;
     const auto translations = Translator(*run.model, run.tokenizers, config, progress).translate(lines);
     metrics::Tally tally(metric);
-    double log_prob = 0;
+    double log_prob = 0, searched = 0;
     for (std::size_t i = 0; i < lines.size(); ++i) {
       const Translation& best = translations[i].front();
       tally.add(best.text, {reference[i]});
       log_prob += best.hypothesis.log_prob;
+      searched += is_blank(lines[i]) ? 0 : 1;
     }
-    points.push_back({.beam = beam, .score = tally.value(), .log_prob = log_prob / static_cast<double>(lines.size())});
+    points.push_back({.beam = beam, .score = tally.value(), .log_prob = log_prob / std::max(searched, 1.0)});
   }
   return points;
 }

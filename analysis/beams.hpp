@@ -18,8 +18,8 @@ namespace attend {
 inline constexpr std::array<std::int64_t, 5> kComparedBeams = {1, 2, 4, 8, 16};
 
 // Translates the source lines with each of these beams and otherwise with `config`, but without its n-best list,
-// samples and minimum Bayes risk. The log-probability is not divided by a length. `progress` counts translated
-// sentences. Interrupted after SIGINT or SIGTERM.
+// samples and minimum Bayes risk. The log-probability is not divided by a length, and leaves out blank lines.
+// `progress` counts translated sentences. Interrupted after SIGINT or SIGTERM.
 std::vector<BeamPoint> beam_points(const Run& run, std::span<const std::string> source,
                                    std::span<const std::string> reference, const metrics::Metric& metric,
                                    TranslatorConfig config, WorkProgress* progress = nullptr);

@@ -31,8 +31,10 @@
 #include "core/error.hpp"
 #include "core/host.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
 #include "core/progress.hpp"
 #include "core/signals.hpp"
+#include "data/text/lines.hpp"
 #include "eval/metrics/significance.hpp"
 #include "eval/metrics/text.hpp"
 #include "eval/score.hpp"
@@ -165,6 +167,12 @@ class Measurement {
     const std::vector<SystemRuns> trained(systems_.begin(),
                                           systems_.begin() + static_cast<std::ptrdiff_t>(num_trained_));
     std::ranges::move(notes_on_conditions(conditions_of(runs_), trained, config_.test), std::back_inserter(notes));
+    if (const auto blank = std::ranges::count_if(set_.sources, is_blank); blank > 0 && !trained.empty()) {
+      notes.push_back(
+          fmt::format("The source has {}, which no search translates: log-probabilities per sentence are "
+                      "without them.",
+                      counted(blank, "blank line")));
+    }
     for (const SystemRuns& system : trained) {
       const SystemOutputs& outputs = outputs_[system.runs[0]];
       const ScoreTally& scored = outputs.references;
@@ -268,7 +276,7 @@ class Measurement {
       result_.attention.back() =
           attention_statistics(run, set_.sources, set_.references, inputs_.gold, search.attention_threshold);
     }
-    if (!runs_.empty()) result_.cross_scores = cross_scores(models, search.length_penalty);
+    if (!runs_.empty()) result_.cross_scores = cross_scores(models, set_.sources, search.length_penalty);
   }
 
   // Section 7, of the first sentences that are neither very short nor very long.
@@ -310,9 +318,10 @@ class Measurement {
       for (const SystemRuns& system : systems_) {
         const std::size_t output = system.runs[0];
         const Translation& translation = outputs_[output].translations[i];
-        SystemSentence& shown = sentence.systems.emplace_back(SystemSentence{
-            .text = translation.text,
-            .log_prob = has_model(system) ? std::optional(translation.hypothesis.log_prob) : std::nullopt});
+        const bool searched = has_model(system) && !is_blank(sentence.source);
+        SystemSentence& shown = sentence.systems.emplace_back(
+            SystemSentence{.text = translation.text,
+                           .log_prob = searched ? std::optional(translation.hypothesis.log_prob) : std::nullopt});
         for (std::size_t m = 0; m < metrics_.size(); ++m) {
           shown.scores.push_back(metrics_[m]->segment_value(scored_[output][m].rows.row(i)));
         }

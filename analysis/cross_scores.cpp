@@ -2,8 +2,9 @@
 
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <optional>
+
+#include "data/text/lines.hpp"
 
 namespace attend {
 namespace {
@@ -33,8 +34,14 @@ SearchErrors errors_of_search(const ModelScores& scores, std::size_t own, const 
   return {.compared = compared, .ranked = percent(ranked), .likelier = percent(likelier)};
 }
 
-std::optional<double> mean_of(const std::vector<double>& log_probs) {
-  const double mean = std::accumulate(log_probs.begin(), log_probs.end(), 0.0) / static_cast<double>(log_probs.size());
+std::optional<double> mean_of(const std::vector<double>& log_probs, std::span<const std::string> sources) {
+  double sum = 0, count = 0;
+  for (std::size_t i = 0; i < log_probs.size(); ++i) {
+    if (is_blank(sources[i])) continue;
+    sum += log_probs[i];
+    ++count;
+  }
+  const double mean = sum / count;
   return std::isfinite(mean) ? std::optional(mean) : std::nullopt;
 }
 
@@ -57,14 +64,15 @@ ModelScores score_translations(const Run& run, std::size_t own, const Translated
   return scores;
 }
 
-CrossScores cross_scores(std::span<const std::optional<ModelScores>> models, double length_penalty) {
+CrossScores cross_scores(std::span<const std::optional<ModelScores>> models, std::span<const std::string> sources,
+                         double length_penalty) {
   CrossScores scores{.log_prob = {}, .length_penalty = length_penalty};
   for (const std::optional<ModelScores>& model : models) {
     std::vector<std::optional<double>>& means = scores.log_prob.emplace_back();
     SearchErrors& errors = scores.search_errors.emplace_back();
     if (!model) continue;
-    for (const std::vector<double>& output : model->outputs) means.push_back(mean_of(output));
-    means.push_back(mean_of(log_probs_of(model->reference)));
+    for (const std::vector<double>& output : model->outputs) means.push_back(mean_of(output, sources));
+    means.push_back(mean_of(log_probs_of(model->reference), sources));
     errors = model->search_errors;
   }
   return scores;

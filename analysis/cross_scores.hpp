@@ -48,7 +48,9 @@ struct CrossScoring {
 ModelScores score_translations(const Run& run, std::size_t own, const TranslatedText& text, const CrossScoring& config,
                                WorkProgress* progress = nullptr);
 
-// The means, parallel to the systems; empty for a system without a model, missing if a line has probability 0.
-CrossScores cross_scores(std::span<const std::optional<ModelScores>> models, double length_penalty);
+// The means over the lines whose source is not blank (a blank one is not searched), parallel to the systems; empty for
+// a system without a model, missing if a line has probability 0.
+CrossScores cross_scores(std::span<const std::optional<ModelScores>> models, std::span<const std::string> sources,
+                         double length_penalty);
 
 }  // namespace attend

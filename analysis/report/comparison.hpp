@@ -233,8 +233,8 @@ struct SearchErrors {
 
 // The log-probabilities that models assign to the systems' outputs and to the reference.
 struct CrossScores {
-  // log_prob[scorer][text]: mean per sentence, in nats; missing if a text cannot be scored. The row of a scorer without
-  // a model is empty.
+  // log_prob[scorer][text]: mean per sentence whose source is not blank, in nats; missing if a text cannot be scored.
+  // The row of a scorer without a model is empty.
   std::vector<std::vector<std::optional<double>>> log_prob;
   double length_penalty = 1;                     // alpha: search ranks by log p / length^alpha
   std::vector<SearchErrors> search_errors = {};  // parallel to systems
@@ -243,7 +243,7 @@ struct CrossScores {
 struct BeamPoint {
   std::int64_t beam = 1;
   double score = 0;     // by the main metric
-  double log_prob = 0;  // mean per sentence, nats
+  double log_prob = 0;  // mean per sentence that is not blank, nats
 };
 
 struct CalibrationBin {

@@ -89,6 +89,12 @@ TEST(CalibrationOfReferences, IsOfAModelsOwnProbabilities) {
   EXPECT_NEAR(right, static_cast<double>(best), 1e-9);
 }
 
+// The lines, and another at the end: a blank source, or its reference.
+std::vector<std::string> and_line(std::vector<std::string> lines, const std::string& last) {
+  lines.push_back(last);
+  return lines;
+}
+
 double mean_log_prob(const attend::Run& run, const std::vector<std::string>& target) {
   double sum = 0;
   for (std::size_t i = 0; i < kSource.size(); ++i) {
@@ -102,18 +108,19 @@ Translation found(const std::string& text, double log_prob) {
   return {.text = text, .hypothesis = {.ids = {}, .log_prob = log_prob}};
 }
 
-TEST(CrossScoring, IsEveryModelsMeanOfEveryText) {
+TEST(CrossScoring, IsEveryModelsMeanOfEveryTextButBlankOnes) {
   const std::vector<attend::Run> runs = {small_run(families(0)[0].config, 4), small_run(families(0)[2].config, 5)};
   const std::vector<std::vector<std::string>> outputs = {{"a dog", "a cat", "", "birds", "dog dog dog"}, kSource};
-  TranslatedText text{.source = kSource, .reference = kReference, .outputs = {}};
+  TranslatedText text{.source = and_line(kSource, " "), .reference = and_line(kReference, "cat"), .outputs = {}};
   for (std::size_t s = 0; s < 2; ++s) {
     auto& translations = text.outputs.emplace_back();
     for (const std::string& line : outputs[s]) translations.push_back(found(line, -7.0 - static_cast<double>(s)));
+    translations.push_back(found("", 0));
   }
   std::vector<std::optional<ModelScores>> models;
   for (std::size_t s = 0; s < 2; ++s) models.push_back(score_translations(runs[s], s, text, {}));
   models.emplace_back();  // a system without a model
-  const CrossScores result = cross_scores(models, 1);
+  const CrossScores result = cross_scores(models, text.source, 1);
   ASSERT_EQ(result.log_prob.size(), 3U);
   ASSERT_EQ(result.search_errors.size(), 3U);
   EXPECT_TRUE(result.log_prob[2].empty());
@@ -212,7 +219,7 @@ TEST(CrossScoring, WhatHasNoProbabilityIsMissing) {
       ModelScores{.outputs = {{-1, -std::numeric_limits<double>::infinity()}},
                   .reference = {{.pieces = {{.log_prob = -3}}}},
                   .search_errors = {}}};
-  const CrossScores found = cross_scores(models, 1);
+  const CrossScores found = cross_scores(models, kSource, 1);
   EXPECT_FALSE(found.log_prob[0][0]);
   EXPECT_EQ(found.log_prob[0][1], -3);
 }
@@ -255,19 +262,20 @@ TEST(KeptAttention, EndsWhereThePageIsFull) {
 TEST(Beams, AreTranslationsOfGrowingBeams) {
   const attend::Run run = small_run(families(0)[2].config, 7);
   const metrics::Chrf chrf;
+  const std::vector<std::string> sources = and_line(kSource, " "), references = and_line(kReference, "cat");
   const std::vector<BeamPoint> points =
-      beam_points(run, kSource, kReference, chrf,
+      beam_points(run, sources, references, chrf,
                   {.search = {.length_penalty = 0, .min_length = 2, .max_length = 9}, .workers = 1});
   ASSERT_EQ(points.size(), kComparedBeams.size());
   for (std::size_t i = 0; i < points.size(); ++i) {
     EXPECT_EQ(points[i].beam, kComparedBeams[i]);
     const TranslatorConfig config{
         .search = {.beam = points[i].beam, .length_penalty = 0, .min_length = 2, .max_length = 9}, .workers = 2};
-    const auto translations = Translator(*run.model, run.tokenizers, config).translate(kSource);
+    const auto translations = Translator(*run.model, run.tokenizers, config).translate(sources);
     metrics::Tally tally(chrf);
     double sum = 0;
-    for (std::size_t line = 0; line < kSource.size(); ++line) {
-      tally.add(translations[line][0].text, {kReference[line]});
+    for (std::size_t line = 0; line < sources.size(); ++line) {
+      tally.add(translations[line][0].text, {references[line]});
       sum += translations[line][0].hypothesis.log_prob;
     }
     EXPECT_NEAR(points[i].score, tally.value(), 1e-9);
