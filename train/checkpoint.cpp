@@ -154,11 +154,11 @@ void clear_later_checkpoints(const fs::path& run, std::int64_t step, Later how) 
   }
 }
 
-void remove_old_checkpoints(const fs::path& run, std::int64_t keep_last, std::span<const std::int64_t> best) {
+void remove_old_checkpoints(const fs::path& run, std::int64_t keep_last, std::span<const TrainState::Score> best) {
   std::vector<std::int64_t> steps = checkpoint_steps(run);
   steps.resize(std::max<std::int64_t>(std::ssize(steps) - keep_last, 0));
   for (const std::int64_t step : steps) {
-    if (std::find(best.begin(), best.end(), step) != best.end()) continue;
+    if (std::ranges::find(best, step, &TrainState::Score::step) != best.end()) continue;
     std::error_code error;
     fs::remove_all(checkpoint_path(run, step), error);
     if (error) {  // for example a file on NFS that another host has open: no reason to stop training

@@ -65,7 +65,7 @@ void clear_later_checkpoints(const std::filesystem::path& run, std::int64_t step
 
 // Deletes all checkpoints but the newest `keep_last` and those of `best`; warns if one cannot be deleted.
 void remove_old_checkpoints(const std::filesystem::path& run, std::int64_t keep_last,
-                            std::span<const std::int64_t> best);
+                            std::span<const TrainState::Score> best);
 
 // An intact checkpoint.
 class Checkpoint {

@@ -104,7 +104,6 @@ class Session {
   SessionConfig config_;
   RunConfig& run_;
   bool resumed_ = false;
-  bool skip_batch_ = false;
   std::optional<NewDirectories> made_;
   std::optional<DirectoryLock> lock_;
   Inputs inputs_;
@@ -179,7 +178,6 @@ void Session::resolve_options() {
     job_.adopt_model(origins_);
   }
   run_.resolve_precision();
-  skip_batch_ = std::exchange(run_.skip_batch, false);  // applies to this call only: not recorded
   check_required(config_.options, fmt::format("attend {}", command_of(job_.kind())));
   resolve_optimiser(config_.optimiser, config_.schedule);
   refuse_inapplicable(config_.options, config_.defaults, given_place(origins_));
@@ -223,9 +221,10 @@ void Session::record() {
   check_same_inputs(run_.run, inputs_);
   if (checkpoint_) check_identity(checkpoint_->weights(), task_->identity(), run_.run);
   if (!ranks_.first()) return;
-  const std::string resume = std::exchange(run_.resume, "auto");  // a checkpoint applies to this call only
+  const RunConfig call = run_;
+  run_.resume = "auto", run_.skip_batch = false;  // a checkpoint and a batch apply to this call only
   write_config(run_.run, config_.options);
-  run_.resume = resume;
+  run_ = call;
 }
 
 void Session::hand_over() {
@@ -276,7 +275,7 @@ void Session::fit() {
                               run_.resume == "auto" ? Later::put_aside : Later::deleted);
     }
     log::info("resuming from {}", checkpoint_->directory().string());
-    if (skip_batch_) trainer.skip_batches();
+    if (run_.skip_batch) trainer.skip_batches();
   }
   with_memory_remedy(job_.memory_remedy(), [&] {
     if (run_.dry_run) return dry_run(trainer);

@@ -380,10 +380,7 @@ void Trainer::save() {
     log_->write("save", state_.step, {});
   }
   if (!state_.scores.empty()) mark_best(run_, state_.scores.front().step);
-  std::vector<std::int64_t> best;
-  best.reserve(state_.scores.size());
-  for (const TrainState::Score& score : state_.scores) best.push_back(score.step);
-  remove_old_checkpoints(run_, config_.keep_last, best);
+  remove_old_checkpoints(run_, config_.keep_last, state_.scores);
 }
 
 // The update at which the last epoch ends, if all epochs to come have as many batches as expected.
@@ -444,13 +441,12 @@ void Trainer::refuse_nonfinite(const std::vector<MicroBatch>& batches, double lo
 }
 
 std::int64_t Trainer::dry_run() {
-  const MicroBatch batch = task_.largest();
-  std::vector<std::int64_t> totals;
-  totals.reserve(batch.terms.size());
-  for (const LossTerm& term : batch.terms) totals.push_back(term.count);
-  forward_backward(batch, totals, Pass::train(static_cast<std::uint64_t>(config_.seed)))[0].item<float>();
+  const std::vector<MicroBatch> largest = {task_.largest()};
+  const Totals totals = count(largest, /*interrupted=*/false);
+  const Pass pass = Pass::train(static_cast<std::uint64_t>(config_.seed));
+  forward_backward(largest.front(), totals.counts, pass)[0].item<float>();
   task_.model().zero_grad();
-  return batch.tokens;
+  return totals.tokens;
 }
 
 }  // namespace attend

@@ -150,7 +150,7 @@ class Trainer {
   // RUN/nonfinite-step-N.json. Except after a lost rank, the last sound state is saved first.
   StopReason train();
 
-  // One forward and backward pass of the largest batch, on this rank alone, without an update. Returns its tokens.
+  // One forward and backward pass of the largest batch, without an update; requires a single rank. Returns its tokens.
   std::int64_t dry_run();
 
   const TrainState& state() const { return state_; }
