@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/clock.hpp"
 #include "core/error.hpp"
@@ -81,10 +82,7 @@ void resume_options(BoundOptions& options, const RunConfig& config, const Option
                     "restore it; give changes on the command line");
   }
   for (const BoundOption& option : options) stored.push_back(option.get());
-  const auto differs = [&](std::string_view name) {
-    const auto i = std::ranges::find(options, name, &BoundOption::name) - options.begin();
-    return origins.given(name) && given[i] != stored[i];
-  };
+  std::set<std::string_view> changed;
   for (std::size_t i = 0; i < options.size(); ++i) {
     const BoundOption& option = options[i];
     if (is_of_this_call(option)) option.set(given[i]);
@@ -97,11 +95,12 @@ void resume_options(BoundOptions& options, const RunConfig& config, const Option
                       "resume with the same value, or start another run from its weights with --init-from");
     }
     option.set(given[i]);
+    changed.insert(option.name);
   }
-  if (differs("max-epochs") && !origins.given("max-steps")) {
+  if (changed.contains("max-epochs") && !origins.given("max-steps")) {
     find_option(options, "max-steps")->set(Auto{});
   }
-  if (differs("threads") || differs("device")) {
+  if (changed.contains("threads") || changed.contains("device")) {
     log::warn("threads or device have changed: the resumed run will not be bitwise reproducible");
   }
 }
