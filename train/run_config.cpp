@@ -12,7 +12,7 @@
 
 namespace attend {
 
-void RunConfig::validate(const OptionOrigins& /*origins*/) const {
+void RunConfig::validate() const {
   if (run.empty() && !dry_run) throw UserError("--run is missing", "name the directory of the run: --run DIR");
 }
 

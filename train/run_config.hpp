@@ -62,7 +62,7 @@ struct RunConfig {
   }
 
   // Throws UserError if --run is missing, except in a dry run.
-  void validate(const OptionOrigins& origins) const;
+  void validate() const;
 
   // Resolves device and threads if they are auto; several processes get one GPU each. Throws UserError if the device or
   // the backend is not available.

@@ -22,7 +22,7 @@ void FinetuningConfig::refuse_contradictions(const OptionOrigins& origins) const
 }
 
 void FinetuningCommand::validate(const OptionOrigins& origins) const {
-  config.run.validate(origins);
+  config.run.validate();
   if (seeds.empty()) return;
   seeds_of(seeds, origins("seeds"));
   if (origins.given("seed")) throw UserError(origins("seeds") + " and --seed are both given", "leave one of them out");

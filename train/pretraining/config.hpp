@@ -120,7 +120,7 @@ struct PretrainingConfig {
   void set_defaults(const OptionOrigins& origins);
 
   // Throw UserError: validate() if --run is missing, the other for contradictory options from any source.
-  void validate(const OptionOrigins& origins) const { run.validate(origins); }
+  void validate(const OptionOrigins& /*origins*/) const { run.validate(); }
   void refuse_contradictions(const OptionOrigins& origins) const;
 };
 

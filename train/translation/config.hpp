@@ -93,7 +93,7 @@ struct TranslationConfig {
   }
 
   // Throw UserError: validate() if --run is missing, the other for contradictory options from any source.
-  void validate(const OptionOrigins& origins) const { run.validate(origins); }
+  void validate(const OptionOrigins& /*origins*/) const { run.validate(); }
   void refuse_contradictions(const OptionOrigins& origins) const;
   // Throws UserError if factors or guided heads do not fit the sizes that are known; others depend on the text.
   void check_sizes(const OptionPlace& place) const;
