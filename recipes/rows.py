@@ -78,14 +78,14 @@ def prepare_translation(args):
 
 
 def train(run, options, folder, valid, tokenizer, updates, seed):
-    """Trains a translation model on one thread."""
+    """Trains a translation model on one thread; VALID.en and VALID.de are its validation set."""
     attend("train", "--config", HERE / "rnn_attention.toml", "--train", folder / "train.en", folder / "train.de", "--valid",
-           folder / f"{valid}.en", folder / f"{valid}.de", "--tokenizer", tokenizer, "--run", run, "--resume", "auto", "--threads", 1,
+           f"{valid}.en", f"{valid}.de", "--tokenizer", tokenizer, "--run", run, "--resume", "auto", "--threads", 1,
            "--seed", seed, "--max-steps", updates, "--valid-every", max(updates // 10, 1), "--log-every", max(updates // 20, 1), *options)
 
 
 def train_translation(args, row, run, updates):
-    train(run, row.options, args.text, "val", args.runs / "multi30k.model", updates, row.seed)
+    train(run, row.options, args.text, args.text / "val", args.runs / "multi30k.model", updates, row.seed)
 
 
 def average(run):
