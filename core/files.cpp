@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <ctime>
 #include <system_error>
 #include <vector>
@@ -206,15 +207,24 @@ StagedDirectory::~StagedDirectory() {
   if (!path_.empty()) fs::remove_all(path_, ignored);
 }
 
-void StagedDirectory::commit() {
+void StagedDirectory::commit() { put_in_place(0); }
+
+void StagedDirectory::replace() {
+  std::error_code error;
+  put_in_place(fs::exists(final_path_, error) ? RENAME_EXCHANGE : 0);
+}
+
+void StagedDirectory::put_in_place(unsigned flags) {
   std::error_code error;
   for (fs::recursive_directory_iterator entry(path_, error), end; entry != end && !error; entry.increment(error)) {
     sync(entry->path());
   }
   if (error) fail(path_, "cannot be read", error.value());
   sync(path_);
-  if (rename(path_.c_str(), final_path_.c_str()) != 0) fail(final_path_, "cannot be put in place");
-  path_.clear();
+  if (renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, final_path_.c_str(), flags) != 0) {
+    fail(final_path_, "cannot be put in place");
+  }
+  if (flags != RENAME_EXCHANGE) path_.clear();  // or the destructor deletes what gave way
   sync_parent(final_path_);
 }
 

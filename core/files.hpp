@@ -85,22 +85,26 @@ class AtomicFile {
   Descriptor file_;
 };
 
-// A directory that is filled at path() and appears, synced, at its final path on commit(), or not at all.
+// A directory that is filled at path() and appears, synced, at its final path on commit() or replace(), or not at all.
 class StagedDirectory {
  public:
-  // The final path must not exist when commit() is called.
   explicit StagedDirectory(std::filesystem::path final_path);
   StagedDirectory(const StagedDirectory&) = delete;
   StagedDirectory& operator=(const StagedDirectory&) = delete;
   ~StagedDirectory();
 
   const std::filesystem::path& path() const { return path_; }
+  // The final path must not exist.
   void commit();
+  // A directory at the final path gives way at once, and is deleted by the destructor.
+  void replace();
 
   // Deletes directories that killed processes left in `parent`. Requires the lock of the run.
   static void remove_leftovers(const std::filesystem::path& parent);
 
  private:
+  void put_in_place(unsigned flags);
+
   std::filesystem::path final_path_;
   std::filesystem::path path_;
 };

@@ -1,9 +1,6 @@
 #include "train/checkpoint.hpp"
 
-#include <fcntl.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -101,15 +98,6 @@ void check_optimiser(const fs::path& path, const Optimiser& optimiser) {
                   "resume with --optimiser " + theirs + ", or start another run from its weights with --init-from");
 }
 
-// A checkpoint of the same step, before a validation or skipped batches, gives way at once: its files take the staged
-// ones' place, and are deleted with them. All of them are synced.
-void put_in_place(StagedDirectory& staged, const fs::path& place) {
-  if (!fs::exists(place)) return staged.commit();
-  if (renameat2(AT_FDCWD, staged.path().c_str(), AT_FDCWD, place.c_str(), RENAME_EXCHANGE) != 0) {
-    throw UserError(place.string() + ": cannot be replaced", "check the file system");
-  }
-}
-
 }  // namespace
 
 void save_checkpoint(const fs::path& run, Task& task, const Optimiser& optimiser, const TrainState& state,
@@ -122,7 +110,7 @@ void save_checkpoint(const fs::path& run, Task& task, const Optimiser& optimiser
                remembered(task.model(), optimiser, task.objective_state(), averages), optimiser.identity());
   write_file_atomic(staged.path() / "state.json", to_json(state).dump(1) + "\n");
   write_manifest(staged.path());
-  put_in_place(staged, checkpoint_path(run, state.step));
+  staged.replace();  // a checkpoint of the same step, before a validation or skipped batches
 }
 
 void mark_best(const fs::path& run, std::int64_t step) {

@@ -159,9 +159,16 @@ TEST(Files, AStagedDirectoryIsWholeOrAbsent) {
   EXPECT_EQ(read_file(place / "sub/a"), "1");
   EXPECT_EQ(entries(place.parent_path()), 1);
 
-  StagedDirectory again(place);
-  EXPECT_EQ(mistake([&] { again.commit(); }), place.string() + ": cannot be put in place: Directory not empty");
-  EXPECT_EQ(read_file(place / "sub/a"), "1");
+  {
+    StagedDirectory again(place);
+    EXPECT_EQ(mistake([&] { again.commit(); }), place.string() + ": cannot be put in place: Directory not empty");
+    EXPECT_EQ(read_file(place / "sub/a"), "1");
+    write_file_atomic(again.path() / "b", "2");
+    again.replace();
+    EXPECT_EQ(read_file(place / "b"), "2");
+    EXPECT_FALSE(fs::exists(place / "sub"));
+  }
+  EXPECT_EQ(entries(place.parent_path()), 1);
 }
 
 TEST(Files, WhatAKilledProcessLeftIsRemoved) {
