@@ -229,11 +229,12 @@ TEST(KeptAttention, EndsWhereThePageIsFull) {
   Comparison whole;
   std::string line;
   for (int i = 0; i < 60; ++i) line += "the dog number " + std::to_string(i * 37 % 101) + " sees a cat ";
-  for (int i = 0; i < 40; ++i) {
-    const std::string source = line.substr(static_cast<std::size_t>(i), 600);
+  constexpr std::size_t kSentences = 400;
+  for (std::size_t i = 0; i < kSentences; ++i) {
+    const std::string source = line.substr(i, 100);
     whole.sentences.push_back(
         {.source = source,
-         .reference = source,
+         .reference = line.substr(i + 500, 100),
          .systems = {{.text = source, .scores = {}, .log_prob = {}, .own = {}, .reference = {}},
                      {.text = "no model", .scores = {}, .log_prob = {}, .own = {}, .reference = {}}}});
   }
@@ -243,9 +244,9 @@ TEST(KeptAttention, EndsWhereThePageIsFull) {
   EXPECT_EQ(whole.attention_left_out, 0);
   const auto kept = static_cast<std::size_t>(std::ssize(bounded.sentences) - bounded.attention_left_out);
   ASSERT_GT(kept, 0U);
-  ASSERT_LT(kept, 40U);
+  ASSERT_LT(kept, kSentences);
   std::size_t bytes = 0, weights = 0;
-  for (std::size_t i = 0; i < 40; ++i) {
+  for (std::size_t i = 0; i < kSentences; ++i) {
     const SystemSentence& sentence = bounded.sentences[i].systems[0];
     EXPECT_TRUE(whole.sentences[i].systems[0].own && whole.sentences[i].systems[0].reference);
     EXPECT_EQ(sentence.own.has_value(), i < kept);
