@@ -246,7 +246,9 @@ Trained trained(const ModelConfig& model_config, std::int64_t watch, const std::
   return result;
 }
 
-TEST_P(WatchOf, ATrainingIsTheSameBitForBit) {
+class WatchedTraining : public testing::TestWithParam<Family> {};
+
+TEST_P(WatchedTraining, IsTheSameBitForBit) {
   const TemporaryDirectory with, without;
   const Trained watched = trained(GetParam().config, 3, with.path()),
                 plain = trained(GetParam().config, 0, without.path());
@@ -264,6 +266,19 @@ TEST_P(WatchOf, ATrainingIsTheSameBitForBit) {
   }
   EXPECT_NE(tensorboard.find("watch/rank_one/decoder.1"), std::string::npos);
 }
+
+// A Transformer, one whose norms change with what they read, and recurrent models.
+std::vector<Family> watched_families() {
+  std::vector<Family> all = families(/*dropout=*/0.1);
+  std::erase_if(all, [](const Family& family) {
+    return family.name != "transformer_post" && family.name != "transformer_elu1" && family.name != "luong" &&
+           family.name != "fixed";
+  });
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, WatchedTraining, testing::ValuesIn(watched_families()),
+                         [](const auto& instance) { return instance.param.name; });
 
 }  // namespace
 }  // namespace attend
