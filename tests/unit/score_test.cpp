@@ -50,8 +50,7 @@ std::vector<Family> scored_families() {
 
 const Sentences kSources = {{5, 6, 7, 8, 9}, {4}, {9, 9, 4, 11, 12, 5, 6}, {7, 5}, {10, 4, 8, 6}, {}};
 
-// Searched so widely, and without a penalty on short translations, that many end. All are then scored together, and
-// in batches of one.
+// Searched so widely, and without a penalty on short translations, that many end.
 TEST(Forcing, GivesTheLogProbabilityOfSearch) {
   const SearchConfig config{.beam = 150, .nbest = 12, .length_penalty = 0, .min_length = 1, .max_length = 6};
   const auto longest = static_cast<std::size_t>(*config.max_length);
@@ -72,15 +71,13 @@ TEST(Forcing, GivesTheLogProbabilityOfSearch) {
         num_ended += hypothesis.ids.size() < longest;
       }
     }
-    const auto together = force(*model, batch_of(src, tgt));
-    ASSERT_EQ(together.size(), tgt.size());
+    const auto forced = force(*model, batch_of(src, tgt));
+    ASSERT_EQ(forced.size(), tgt.size());
     for (std::size_t i = 0; i < tgt.size(); ++i) {
-      const auto alone = force(*model, batch_of({src[i]}, {tgt[i]}));
-      for (std::vector<ForcedPiece> pieces : {together[i], alone[0]}) {
-        ASSERT_EQ(pieces.size(), tgt[i].size() + 1);
-        if (tgt[i].size() == longest) pieces.pop_back();  // search cut it off before its end
-        EXPECT_NEAR((TargetScore{.pieces = pieces}).log_prob(), expected[i], 1e-4) << family.name << ", " << i;
-      }
+      std::vector<ForcedPiece> pieces = forced[i];
+      ASSERT_EQ(pieces.size(), tgt[i].size() + 1);
+      if (tgt[i].size() == longest) pieces.pop_back();  // search cut it off before its end
+      EXPECT_NEAR((TargetScore{.pieces = pieces}).log_prob(), expected[i], 1e-4) << family.name << ", " << i;
     }
   }
   EXPECT_GE(num_ended, 10 * all.size());
