@@ -124,11 +124,6 @@ TEST_P(Seq2SeqProperties, SelectPermutesSplitsAndDrops) {
   }
 }
 
-TEST_P(Seq2SeqProperties, EveryParameterGetsAGradient) {
-  backward(*model_);
-  expect_every_gradient(*model_);
-}
-
 // The fused op of a recurrent decoder beside the step that it replaces: values and all gradients, with dropout, in fp32
 // and bf16. Recurrent models without a fused form are compared with themselves.
 TEST_P(Seq2SeqProperties, UnrolledIsFused) {
