@@ -49,7 +49,7 @@ TEST(RanksAlone, ChangeNothing) {
   alone.leave();
 }
 
-TEST_F(SeveralRanks, Sum) {
+TEST_F(SeveralRanks, ShareNumbersTextsAndTensors) {
   in_ranks(3, [](Ranks& ranks) {
     EXPECT_EQ(ranks.size(), 3);
     EXPECT_EQ(ranks.first(), ranks.rank() == 0);
@@ -77,22 +77,14 @@ TEST_F(SeveralRanks, Sum) {
       expected += at::randn({1000, 37});
     }
     EXPECT_TRUE(at::allclose(large, expected, 0, 1e-5));
-  });
-}
 
-TEST_F(SeveralRanks, HaveWhatTheFirstHas) {
-  in_ranks(3, [](Ranks& ranks) {
     for (const std::string& text : {std::string("déjà\0vu", 9), std::string(), std::string(100'000, 'x')}) {
       EXPECT_EQ(ranks.from_first(ranks.first() ? text : "another"), text);
     }
     torch::Tensor tensor = at::arange(6, at::kFloat).view({2, 3}) + 10 * ranks.rank();
     ranks.from_first(tensor);
     EXPECT_TRUE(at::equal(tensor, at::arange(6, at::kFloat).view({2, 3})));
-  });
-}
 
-TEST_F(SeveralRanks, Gather) {
-  in_ranks(3, [](Ranks& ranks) {
     const std::vector<std::string> texts = {"", "one", std::string("a longer\0text", 13)};
     EXPECT_EQ(ranks.gather(texts[static_cast<std::size_t>(ranks.rank())]), texts);
     EXPECT_EQ(ranks.gather(""), std::vector<std::string>(3));
