@@ -7,6 +7,7 @@
 #include <cctype>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -152,38 +153,48 @@ std::vector<std::string> split(const std::string& line) {
   return {std::istream_iterator<std::string>(stream), {}};
 }
 
+// Written once, for all tests.
 class ToyCorpus : public testing::Test {
  protected:
-  std::string bytes(const std::string& name) const { return read_file(directory_ / name); }
-  std::vector<std::string> lines(const std::string& name) const { return lines_of(directory_ / name); }
+  static void SetUpTestSuite() {
+    directory_ = temporary_.emplace() / "corpus";
+    sets_ = write_toy_corpus({.directory = directory_.string(),
+                              .train_sentences = 3000,
+                              .valid_sentences = 200,
+                              .test_sentences = 400})
+                .translation;
+  }
+  static void TearDownTestSuite() { temporary_.reset(); }
 
-  TemporaryDirectory temporary_;
-  std::filesystem::path directory_ = temporary_ / "corpus";
-  ToyConfig config_ = {
-      .directory = directory_.string(), .train_sentences = 3000, .valid_sentences = 200, .test_sentences = 400};
+  static std::vector<std::string> lines(const std::string& name) { return lines_of(directory_ / name); }
+
+  static inline std::optional<TemporaryDirectory> temporary_;
+  static inline std::filesystem::path directory_;
+  static inline std::vector<ToySet> sets_;
 };
 
 constexpr const char* kFiles[] = {"train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de", "test.align"};
 
 TEST_F(ToyCorpus, SameSeedSameBytesOnEveryPlatform) {
-  write_toy_corpus(config_);
   std::string all;
-  for (const char* file : kFiles) all += bytes(file);
+  for (const char* file : kFiles) all += read_file(directory_ / file);
   EXPECT_EQ(fnv1a(all), 1773763572585165816ULL)
       << "the corpus has changed: say so in CHANGELOG.md and take over the new value";
 
-  config_.overwrite = true;
-  config_.train_sentences = 100;
-  const std::string test = bytes("test.de");
-  write_toy_corpus(config_);
-  EXPECT_EQ(bytes("test.de"), test) << "the test set does not depend on how much there is to train on";
-  config_.seed = 2;
-  write_toy_corpus(config_);
-  EXPECT_NE(bytes("test.de"), test);
+  const TemporaryDirectory other;
+  ToyConfig config = {
+      .directory = other / "corpus", .train_sentences = 100, .valid_sentences = 200, .test_sentences = 400};
+  const std::string test = read_file(directory_ / "test.de");
+  write_toy_corpus(config);
+  EXPECT_EQ(read_file(other / "corpus/test.de"), test)
+      << "the test set does not depend on how much there is to train on";
+  config.overwrite = true;
+  config.seed = 2;
+  write_toy_corpus(config);
+  EXPECT_NE(read_file(other / "corpus/test.de"), test);
 }
 
 TEST_F(ToyCorpus, EveryEnglishWordHasAPartOfSpeech) {
-  write_toy_corpus(config_);
   const std::map<std::string, std::string> tags_of_words = {
       {"a", "DET"}, {"and", "CONJ"}, {"not", "NOT"}, {"sleeps", "VERB"}, {"very", "ADV"}};
   std::set<std::string> seen;
@@ -208,9 +219,8 @@ TEST_F(ToyCorpus, EveryEnglishWordHasAPartOfSpeech) {
 }
 
 TEST_F(ToyCorpus, TreesAreThoseOfTheFirstSentences) {
-  const std::vector<ToySet> sets = write_toy_corpus(config_).translation;
   const std::map<std::string, std::size_t> trees_of_sets = {{"train", 2000}, {"valid", 200}, {"test", 0}};
-  for (const ToySet& set : sets) {
+  for (const ToySet& set : sets_) {
     EXPECT_EQ(static_cast<std::size_t>(set.trees), trees_of_sets.at(set.name));
     for (const std::string language : {".en", ".de"}) {
       const std::filesystem::path file = directory_ / ("trees." + set.name + language + ".conllu");
@@ -225,11 +235,10 @@ TEST_F(ToyCorpus, TreesAreThoseOfTheFirstSentences) {
 }
 
 TEST_F(ToyCorpus, SetsAreWholeAndDisjoint) {
-  const std::vector<ToySet> sets = write_toy_corpus(config_).translation;
-  ASSERT_EQ(sets.size(), 3U);
+  ASSERT_EQ(sets_.size(), 3U);
   std::set<std::string> seen;
   std::size_t total = 0;
-  for (const ToySet& set : sets) {
+  for (const ToySet& set : sets_) {
     const auto english = lines(set.name + ".en"), german = lines(set.name + ".de");
     EXPECT_EQ(english.size(), static_cast<std::size_t>(set.sentences));
     EXPECT_EQ(german.size(), english.size());
@@ -242,7 +251,6 @@ TEST_F(ToyCorpus, SetsAreWholeAndDisjoint) {
 }
 
 TEST_F(ToyCorpus, EveryWordOfTheTestSetIsAligned) {
-  write_toy_corpus(config_);
   const auto english = lines("test.en"), german = lines("test.de"), alignments = lines("test.align");
   for (std::size_t i = 0; i < english.size(); ++i) {
     std::set<std::size_t> src, tgt;
@@ -275,7 +283,6 @@ std::vector<std::string> numbers(const std::string& text) {
 }
 
 TEST_F(ToyCorpus, NumbersAndNamesAreCopied) {
-  write_toy_corpus(config_);
   const auto english = lines("test.en"), german = lines("test.de"), train = lines("train.en");
   std::set<std::string> known;
   for (const std::string& line : train) {
@@ -308,7 +315,6 @@ TEST_F(ToyCorpus, NumbersAndNamesAreCopied) {
 }
 
 TEST_F(ToyCorpus, LengthsRunFromThreeToSixtyWords) {
-  write_toy_corpus(config_);
   std::size_t total = 0, longer_than_30 = 0;
   const auto train = lines("train.en");
   for (const std::string& line : train) {
@@ -338,15 +344,18 @@ TEST(ToyWorld, OneEnglishSentenceHasOneGermanOne) {
 }
 
 TEST_F(ToyCorpus, AnExistingCorpusIsNotReplacedUnasked) {
-  config_.train_sentences = config_.valid_sentences = config_.test_sentences = 5;
-  write_toy_corpus(config_);
-  config_.seed = 2;
-  const std::string before = bytes("train.en");
-  EXPECT_THROW(write_toy_corpus(config_), UserError);
-  EXPECT_EQ(bytes("train.en"), before);
-  config_.overwrite = true;
-  write_toy_corpus(config_);
-  EXPECT_NE(bytes("train.en"), before);
+  const TemporaryDirectory directory;
+  ToyConfig config = {
+      .directory = directory / "corpus", .train_sentences = 5, .valid_sentences = 5, .test_sentences = 5};
+  write_toy_corpus(config);
+  config.seed = 2;
+  const auto train = [&] { return read_file(directory / "corpus/train.en"); };
+  const std::string before = train();
+  EXPECT_THROW(write_toy_corpus(config), UserError);
+  EXPECT_EQ(train(), before);
+  config.overwrite = true;
+  write_toy_corpus(config);
+  EXPECT_NE(train(), before);
 }
 
 }  // namespace
