@@ -26,8 +26,7 @@ class DistanceScope : public Scope {
     const std::int64_t longest = places.padding_1S.size(-1);
     const torch::Tensor biases_ND = all_ND(longest).to(queries_TH.device());
     const torch::Tensor columns_TS = places.distances_TS(queries_TH.size(-2)) + (longest - 1);
-    const torch::Tensor bias_TS = ops::numbers_of_heads(biases_ND, columns_TS);
-    result.bias_TS = result.bias_TS.defined() ? result.bias_TS + bias_TS : bias_TS;
+    result.add_bias(ops::numbers_of_heads(biases_ND, columns_TS));
     return result;
   }
 

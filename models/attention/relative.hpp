@@ -36,8 +36,7 @@ class RelativeScope : public Scope {
         torch::matmul(queries_TH, keys_.t() / std::sqrt(static_cast<double>(keys_.size(1))));
     std::vector<std::int64_t> sizes = queries_TH.sizes().vec();
     sizes.back() = places.padding_1S.size(-1);
-    const torch::Tensor bias_TS = energies_TC.gather(-1, clipped_TS(places, sizes));
-    result.bias_TS = result.bias_TS.defined() ? result.bias_TS + bias_TS : bias_TS;
+    result.add_bias(energies_TC.gather(-1, clipped_TS(places, sizes)));
     return result;
   }
 

@@ -18,6 +18,8 @@ struct Window {
   torch::Tensor outside_TS;      // true where a query does not attend: after the sentence, and outside the window
   torch::Tensor factor_TS = {};  // multiplies the weights, after the softmax; undefined: 1
   torch::Tensor bias_TS = {};    // added to the energies, may be -infinity; undefined: 0
+
+  void add_bias(const torch::Tensor& more_TS) { bias_TS = bias_TS.defined() ? bias_TS + more_TS : more_TS; }
 };
 
 class Scope : public Layer {

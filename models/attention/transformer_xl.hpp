@@ -44,8 +44,7 @@ class TransformerXlScope : public Scope {
     std::vector<std::int64_t> sizes = queries_TH.sizes().vec();
     sizes.back() = longest;
     const torch::Tensor columns_TS = (ahead - places.distances_TS(queries_TH.size(-2))).clamp_min(0).expand(sizes);
-    const torch::Tensor bias_TS = energies_TC.gather(-1, columns_TS);
-    result.bias_TS = result.bias_TS.defined() ? result.bias_TS + bias_TS : bias_TS;
+    result.add_bias(energies_TC.gather(-1, columns_TS));
     return result;
   }
 
