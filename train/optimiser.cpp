@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "models/layers/layers.hpp"
+
 namespace attend {
 namespace {
 
@@ -28,10 +30,14 @@ void resolve_optimiser(OptimiserConfig& optimiser, ScheduleConfig& schedule) {
 Optimiser::Optimiser(const torch::nn::Module& model, const OptimiserConfig& config, const RateOf& rate_of,
                      std::vector<Part> parts)
     : config_(config), parts_(std::move(parts)) {
+  const std::vector<torch::Tensor> biases = biases_of(model);
+  const auto is_bias = [&](const torch::Tensor& parameter) {
+    return std::ranges::any_of(biases, [&](const torch::Tensor& bias) { return bias.is_same(parameter); });
+  };
   for (const auto& named : model.named_parameters()) {
     const torch::Tensor& parameter = named.value();
     if (!parameter.requires_grad()) continue;
-    Group& group = group_of(parameter.dim() >= 2 ? config.weight_decay : 0, rate_of(named.key()));
+    Group& group = group_of(is_bias(parameter) ? 0 : config.weight_decay, rate_of(named.key()));
     group.names.push_back(named.key());
     group.parameters.push_back(parameter);
     group.state.resize(parts_.size());

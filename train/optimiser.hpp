@@ -1,5 +1,5 @@
 // The optimisers, with gradients clipped by their global norm (Pascanu et al. 2013). w is a parameter, g its clipped
-// gradient, r the learning rate, and d the weight decay, which is 0 for one-dimensional parameters (norms and biases).
+// gradient, r the learning rate, and d the weight decay, which is 0 for biases, norms and the like (ParameterRole).
 // All operations are element-wise.
 //
 //   adamw     m = β1 m + (1 - β1) g,  v = β2 v + (1 - β2) g²,  w = (1 - r d) w - r m̂ / (sqrt(v̂) + ε)

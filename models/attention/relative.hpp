@@ -55,6 +55,7 @@ class RelativeScope : public Scope {
     fill_uniform(keys_, bound, random);
     fill_uniform(values_, bound, random);
   }
+  ParameterRole role_of(const torch::Tensor& /*parameter*/) const override { return ParameterRole::table; }
 
  private:
   static constexpr std::int64_t kFarthest = 16;

@@ -42,6 +42,7 @@ class T5Scope : public DistanceScope {
   void initialise(RandomStream& random) override {
     fill_normal(table_, 1 / std::sqrt(static_cast<double>(width_)), random);
   }
+  ParameterRole role_of(const torch::Tensor& /*parameter*/) const override { return ParameterRole::bias; }
 
  private:
   static constexpr std::int64_t kBuckets = 32, kFarthest = 128;

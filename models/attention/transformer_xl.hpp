@@ -54,6 +54,9 @@ class TransformerXlScope : public Scope {
     fill_uniform(positions_, std::sqrt(6 / static_cast<double>(positions_.size(1) + positions_.size(2))), random);
     bias_.zero_();
   }
+  ParameterRole role_of(const torch::Tensor& parameter) const override {
+    return parameter.is_same(bias_) ? ParameterRole::bias : ParameterRole::matrix;
+  }
 
  private:
   std::shared_ptr<Scope> scope_;

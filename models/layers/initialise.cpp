@@ -15,11 +15,11 @@
 namespace attend {
 namespace {
 
-// A matrix, the number of matrices stacked in it, and its role in the model.
+// A matrix or table, the number of matrices stacked in its rows, and its role in the model.
 struct Matrix {
   torch::Tensor tensor;
   std::int64_t stacked = 1;
-  bool is_table = false;      // embedding table
+  bool is_table = false;
   bool is_recurrent = false;  // from hidden state to gates
 };
 
@@ -34,9 +34,10 @@ std::int64_t gates_of(const Layer& layer, std::string name) {
 std::vector<Matrix> matrices_of(const Layer& layer) {
   std::vector<Matrix> matrices;
   for (const auto& parameter : layer.named_parameters(/*recurse=*/false)) {
-    if (parameter.value().dim() != 2) continue;
+    const ParameterRole role = layer.role_of(parameter.value());
+    if (role == ParameterRole::bias) continue;
     Matrix& matrix = matrices.emplace_back(Matrix{.tensor = parameter.value()});
-    matrix.is_table = dynamic_cast<const EmbeddingImpl*>(&layer) != nullptr;
+    matrix.is_table = role == ParameterRole::table;
     matrix.is_recurrent = parameter.key().starts_with("weight_hh");
     if (const auto* linear = dynamic_cast<const LinearImpl*>(&layer)) matrix.stacked = linear->fused();
     if (matrix.is_recurrent || parameter.key().starts_with("weight_ih")) {
@@ -47,8 +48,8 @@ std::vector<Matrix> matrices_of(const Layer& layer) {
 }
 
 void fill_by(Initialiser rule, const Matrix& matrix, RandomStream& random) {
-  const auto in = static_cast<double>(matrix.tensor.size(1));
-  const double out = static_cast<double>(matrix.tensor.size(0)) / static_cast<double>(matrix.stacked);
+  const auto in = static_cast<double>(matrix.tensor.size(-1));
+  const double out = static_cast<double>(matrix.tensor.size(-2)) / static_cast<double>(matrix.stacked);
   switch (rule) {
     case Initialiser::of_family: break;
     case Initialiser::xavier_uniform: return fill_uniform(matrix.tensor, std::sqrt(6 / (in + out)), random);

@@ -43,6 +43,17 @@ void initialise(const torch::nn::Module& root, std::uint64_t seed) {
   });
 }
 
+std::vector<torch::Tensor> biases_of(const torch::nn::Module& root) {
+  std::vector<torch::Tensor> biases = root.parameters();
+  std::erase_if(biases, [](const torch::Tensor& parameter) { return parameter.dim() >= 2; });
+  for_each_layer(root, [&](const Layer& layer) {
+    for (const torch::Tensor& own : layer.parameters(/*recurse=*/false)) {
+      if (own.dim() >= 2 && layer.role_of(own) == ParameterRole::bias) biases.push_back(own);
+    }
+  });
+  return biases;
+}
+
 void visit_weights(const torch::nn::Module& root, const std::function<void(ops::Weight&)>& f) {
   for_each_layer(root, [&](Layer& layer) { layer.visit_weights(f); });
 }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "core/options.hpp"
 #include "core/random.hpp"
@@ -19,11 +20,23 @@
 
 namespace attend {
 
+// What a parameter is for, which determines its weight decay (train/optimiser.hpp) and initialisation (initialise.hpp).
+enum class ParameterRole {
+  matrix,  // or a stack of them: maps numbers to numbers
+  table,   // whose rows are looked up
+  bias     // or the scale of a norm, a temperature and the like
+};
+
 // A module with parameters of its own, not only in its children. Its buffers are saved with them (weights_io.hpp).
 class Layer : public torch::nn::Module {
  public:
   // Initialises every parameter and buffer of this layer (not of its children) from the stream.
   virtual void initialise(RandomStream& random) = 0;
+
+  // The role of a parameter of this layer (not of its children).
+  virtual ParameterRole role_of(const torch::Tensor& parameter) const {
+    return parameter.dim() < 2 ? ParameterRole::bias : ParameterRole::matrix;
+  }
 
   // Calls f on every ops::Weight of this layer (not of its children).
   virtual void visit_weights(const std::function<void(ops::Weight&)>& /*f*/) {}
@@ -40,6 +53,9 @@ void for_each_layer(const torch::nn::Module& root, const F& f) {
 // Initialises every Layer below `root` from its own random stream: the same seed and architecture give the same bits on
 // every machine and with any number of threads.
 void initialise(const torch::nn::Module& root, std::uint64_t seed);
+
+// The parameters of `root` that are biases. Parameters outside layers are so if they have one axis.
+std::vector<torch::Tensor> biases_of(const torch::nn::Module& root);
 
 // Calls f on every ops::Weight below `root`.
 void visit_weights(const torch::nn::Module& root, const std::function<void(ops::Weight&)>& f);
@@ -108,6 +124,7 @@ class EmbeddingImpl : public Layer {
   torch::Tensor forward(const Sequences& tokens, double scale, const torch::Tensor& positions_TH, ops::Dropout dropout,
                         ops::Dropout words = {}) const;
   void initialise(RandomStream& random) override;
+  ParameterRole role_of(const torch::Tensor& /*parameter*/) const override { return ParameterRole::table; }
   void visit_weights(const std::function<void(ops::Weight&)>& f) override { f(weight); }
 
   ops::Weight weight;

@@ -6,8 +6,12 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <string>
 
 #include "core/json.hpp"
+#include "models/layers/weights_io.hpp"
+#include "models/transformer/block.hpp"
 
 namespace attend {
 namespace {
@@ -66,6 +70,24 @@ TEST(Optimiser, GradientNormSeesWhatIsNotFinite) {
   EXPECT_NEAR(optimiser->gradient_norm(), std::sqrt(15.0), 1e-6);
   model.bias.mutable_grad() = torch::full({5}, std::numeric_limits<float>::quiet_NaN());
   EXPECT_TRUE(std::isnan(optimiser->gradient_norm()));
+}
+
+// Without a gradient to follow, one step of sgd with weight decay 1 and rate 0.5 halves what decays.
+TEST(Optimiser, DecaysMatricesAndTablesButNotBiasesOfSeveralAxes) {
+  for (const PositionKind positions : {PositionKind::t5, PositionKind::transformer_xl, PositionKind::relative}) {
+    Stack stack(1, BlockConfig{.width = 12, .heads = 3, .positions = positions}, StackKind::encoder);
+    std::map<std::string, torch::Tensor> before;
+    for (const auto& [name, parameter] : parameters_of(*stack)) {
+      parameter.data().fill_(1);
+      parameter.mutable_grad() = torch::zeros_like(parameter);
+      before[name] = parameter;
+    }
+    make_optimiser(*stack, {.optimiser = OptimiserKind::sgd, .weight_decay = 1})->step(0.5, 0);
+    for (const auto& [name, parameter] : before) {
+      const bool stays = name.ends_with("bias") || name.find("norm") != name.npos || name.ends_with("scope.table");
+      EXPECT_TRUE(torch::equal(parameter, torch::full_like(parameter, stays ? 1 : 0.5))) << name;
+    }
+  }
 }
 
 TEST(Optimiser, WhatItsPaperSaysIsResolvedAndTheRestLeft) {

@@ -138,6 +138,38 @@ TEST(Initialise, BiasesAndNormsStayTheFamilysAndTablesButForUniform) {
   }
 }
 
+// Learnt positions within self-attention: W_kR of Transformer-XL is a matrix for each head, the vectors of distances
+// and the energies of positions are tables, and T5's biases by distance stay what they are.
+TEST(Initialise, PositionsInAttentionFollowTheirRole) {
+  const auto with = [](PositionKind positions, SelfAttentionKind kind, Initialiser rule) {
+    ModelConfig config = transformer({.matrices = rule});
+    config.block.positions = positions;
+    config.block.self_attention = kind;
+    if (has_tables(config)) config.max_positions = 20;
+    return parameters(config);
+  };
+  struct Case {
+    PositionKind positions;
+    SelfAttentionKind kind;
+    std::string name;
+    bool is_bias = false;
+  };
+  using enum PositionKind;
+  using enum SelfAttentionKind;
+  for (const auto& [positions, kind, name, is_bias] :
+       {Case{t5, attention, "scope.table", true}, Case{transformer_xl, attention, "scope.bias", true},
+        Case{relative, attention, "scope.keys"}, Case{none, random, "score.energy"}}) {
+    const auto start = [&](Initialiser rule) {
+      return with(positions, kind, rule).at("encoder.layers.0.self_attn." + name);
+    };
+    const torch::Tensor usual = start(Initialiser::of_family);
+    EXPECT_TRUE(torch::equal(start(Initialiser::kaiming_uniform), usual)) << name;
+    EXPECT_EQ(torch::equal(start(Initialiser::uniform), usual), is_bias) << name;
+  }
+  const auto found = with(transformer_xl, attention, Initialiser::kaiming_uniform);
+  expect_variance(found.at("encoder.layers.0.self_attn.scope.positions"), 2.0 / 48, "W_kR");
+}
+
 TEST(Initialise, TheSameSeedGivesTheSameWeightsAndAnotherOthers) {
   const ModelConfig config =
       luong({.matrices = Initialiser::xavier_normal, .recurrent = RecurrentInitialiser::orthogonal});
