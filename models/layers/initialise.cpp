@@ -20,6 +20,7 @@ struct Matrix {
   torch::Tensor tensor;
   std::int64_t stacked = 1;
   bool is_table = false;
+  bool has_sinusoids = false;  // which stay
   bool is_recurrent = false;  // from hidden state to gates
 };
 
@@ -39,6 +40,9 @@ std::vector<Matrix> matrices_of(const Layer& layer) {
     Matrix& matrix = matrices.emplace_back(Matrix{.tensor = parameter.value()});
     matrix.is_table = role == ParameterRole::table;
     matrix.is_recurrent = parameter.key().starts_with("weight_hh");
+    if (const auto* table = dynamic_cast<const EmbeddingImpl*>(&layer)) {
+      matrix.has_sinusoids = table->begins_with_sinusoids();
+    }
     if (const auto* linear = dynamic_cast<const LinearImpl*>(&layer)) matrix.stacked = linear->fused();
     if (matrix.is_recurrent || parameter.key().starts_with("weight_ih")) {
       matrix.stacked = gates_of(layer, parameter.key());
@@ -106,7 +110,7 @@ void fill_orthogonal(const torch::Tensor& blocks_GH, RandomStream& random) {
 void initialise_matrix(const Matrix& matrix, const InitialiserConfig& config, RandomStream random) {
   if (matrix.is_recurrent && config.recurrent == RecurrentInitialiser::orthogonal) {
     fill_orthogonal(matrix.tensor, random);
-  } else if (!matrix.is_table || config.matrices == Initialiser::uniform) {
+  } else if (!matrix.is_table || (config.matrices == Initialiser::uniform && !matrix.has_sinusoids)) {
     fill_by(config.matrices, matrix, random);
   }
 }

@@ -9,7 +9,7 @@
 //
 // Matrices stored as one, such as the gates of a cell or q | k | v, are initialised separately, with the n_out of each.
 // Biases, norms and the like keep the default of the family (ParameterRole). So do tables, such as those of embeddings,
-// which are looked up and have no n_in; only `uniform` includes them, as in its paper.
+// which are looked up and have no n_in; only `uniform` includes them, as in its paper, but for tables of sinusoids.
 //
 //   an LSTM from 3 to 5 has weight_ih [20, 3]; by xavier-uniform its bound is sqrt(6 / (3 + 5)), not sqrt(6 / (3 + 20))
 #pragma once

@@ -126,6 +126,7 @@ class EmbeddingImpl : public Layer {
   void initialise(RandomStream& random) override;
   ParameterRole role_of(const torch::Tensor& /*parameter*/) const override { return ParameterRole::table; }
   void visit_weights(const std::function<void(ops::Weight&)>& f) override { f(weight); }
+  bool begins_with_sinusoids() const { return sinusoids_; }
 
   ops::Weight weight;
 

@@ -8,20 +8,21 @@
 #include <vector>
 
 #include "models/bert/bert_config.hpp"
+#include "models/layers/initialise.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/parity.hpp"
 
 namespace attend {
 namespace {
 
-torch::Tensor initial_positions(InitialPositions begin) {
+torch::Tensor initial_positions(InitialPositions begin, Initialiser rule = Initialiser::of_family) {
   BertOptions options;
   options.width = 16;
   options.max_positions = 24;
   options.initial_deviation = 0.05;
   options.initial_positions = begin;
   const Bert bert(bert_config(options, /*vocabulary=*/30));
-  initialise(*bert, 1);
+  initialise(*bert, {.matrices = rule}, 1);
   return bert->named_parameters()["embeddings.position_embeddings.weight"].detach();
 }
 
@@ -39,6 +40,14 @@ TEST(BertBegins, WithSinusoidsWhoseProductsDependOnTheDistanceAlone) {
     EXPECT_LT((of_distance - of_distance[0]).abs().max().item<double>(), 1e-6);
     EXPECT_LT(of_distance[0].item<double>(), products[0][0].item<double>());
   }
+}
+
+TEST(BertBegins, WithSinusoidsWhateverTheInitialiser) {
+  const auto begins = [](InitialPositions begin, Initialiser rule) {
+    return torch::equal(initial_positions(begin, rule), initial_positions(begin));
+  };
+  EXPECT_TRUE(begins(InitialPositions::sinusoids, Initialiser::uniform));
+  EXPECT_FALSE(begins(InitialPositions::random, Initialiser::uniform));
 }
 
 struct States {
