@@ -70,6 +70,7 @@ void check_language_options(const LanguageOptions& options) {
                         std::to_string(stack.block.width),
                     "drop it");
   }
+  check_activation(options.stack.block, BertOptions().block.activation, option_place);
   check_memory(options);
 }
 

@@ -15,6 +15,11 @@ std::int64_t default_heads(std::int64_t width) {
   return heads;
 }
 
+[[noreturn]] void refuse_without_feed_forward(const std::string& what) {
+  throw UserError(what + ", but feed-forward is 0, which leaves out the layer that it is for",
+                  "drop it, or leave --feed-forward at auto");
+}
+
 void check_self_attention(const BlockOptions& options, std::int64_t heads, const OptionPlace& place) {
   const SelfAttentionRecipe recipe = recipe_of(options.self_attention);
   const std::string kind = " self-attention is " + std::string(name_of(options.self_attention));
@@ -67,6 +72,12 @@ void check_prunable(const BlockOptions& options, const std::string& what) {
                   "choose --self-attention attention");
 }
 
+void check_activation(const BlockOptions& options, FeedForwardKind usual, const OptionPlace& place) {
+  if (options.feed_forward == 0 && options.activation != usual) {
+    refuse_without_feed_forward(place("activation") + " is " + std::string(name_of(options.activation)));
+  }
+}
+
 void check_pruned_heads(const BlockConfig& block, std::initializer_list<LayersOfPlace> model,
                         const OptionPlace& place) {
   for (const HeadPlace& head : block.pruned) {
@@ -94,6 +105,9 @@ BlockConfig block_config(const BlockOptions& options, std::int64_t width, const 
                     "choose another number of heads, or another width");
   }
   check_self_attention(options, heads, place);
+  if (options.feed_forward == 0 && options.activation_dropout > 0) {
+    refuse_without_feed_forward(place("activation-dropout") + " is given");
+  }
   return {.width = width,
           .heads = heads,
           .pruned = pruned_heads(options, heads, place),

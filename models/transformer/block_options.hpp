@@ -82,6 +82,9 @@ struct BlockOptions {
 // Throws UserError naming the option that makes pruning of heads impossible; `what` begins the message.
 void check_prunable(const BlockOptions& options, const std::string& what);
 
+// Throws UserError if there is no feed-forward layer, but another activation than `usual`, the default.
+void check_activation(const BlockOptions& options, FeedForwardKind usual, const OptionPlace& place);
+
 // The blocks that these options describe. Throws UserError if they contradict each other.
 BlockConfig block_config(const BlockOptions& options, std::int64_t width, const OptionPlace& place);
 

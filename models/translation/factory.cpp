@@ -52,6 +52,13 @@ void check_transformer(const ModelConfig& config, const OptionPlace& place) {
                ", which has no keys",
            "choose --positions sinusoidal");
   }
+  check_activation(config.block, BlockOptions().activation, place);
+  if (config.self_attention_in != StackChoice::both && kind == SelfAttentionKind::attention &&
+      config.block.self_window == 0 && config.block.projections == ProjectionKind::all) {
+    refuse(place("self-attention-in"),
+           " is " + std::string(name_of(config.self_attention_in)) + ", but no option changes self-attention",
+           "drop it, or choose --self-attention, --self-window or --projections");
+  }
   if (config.max_positions && !has_tables(config)) {
     refuse(place("max-positions"), " is given, but no part of the model has a table of positions",
            "drop it, or choose one, such as --positions learned or --self-attention dense");

@@ -27,6 +27,7 @@ ModelConfig drawn_translation(RandomStream& random) {
   config.dropout = 0;
   draw_options(bind(config), {{"heads", {1, 2, 3, 6, 12}}, {"feed-forward", {0, 19}}, {"self-window", {0, 0, 2}}},
                random);
+  if (config.block.feed_forward == 0) config.block.activation = BlockOptions().activation;
   // Shorter than some sentences, and once in a while not wanted.
   if (has_tables(config) || random.below(16) == 0) config.max_positions = 5;
   return config;

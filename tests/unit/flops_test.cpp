@@ -123,10 +123,10 @@ TEST_F(Operations, OfWhatStandsInForSelfAttention) {
   ModelConfig config = model(ModelKind::transformer);
   config.block.heads = 3;
   config.block.feed_forward = static_cast<std::int64_t>(F);
-  config.self_attention_in = StackChoice::encoder;
   const double map = product(H, H), value = product(1, H), energy = product(H, 1);
   const auto encoder_of = [&](SelfAttentionKind kind) {
     config.block.self_attention = kind;
+    config.self_attention_in = kind == SelfAttentionKind::attention ? StackChoice::both : StackChoice::encoder;
     config.max_positions.reset();
     if (recipe_of(kind).has_table) config.max_positions = 9;
     return counted(config) * T;

@@ -53,6 +53,10 @@ TEST(LanguageOptions, WhatContradictsItselfIsRefusedByName) {
        [](BertOptions& stack) {
          stack.block.projections = ProjectionKind::shared_qk, stack.block.self_attention = random;
        }},
+      {"activation is geglu", "--feed-forward at auto",
+       [](BertOptions& stack) { stack.block.feed_forward = 0, stack.block.activation = FeedForwardKind::geglu; }},
+      {"activation-dropout is given", "--feed-forward at auto",
+       [](BertOptions& stack) { stack.block.feed_forward = 0, stack.block.activation_dropout = 0.1; }},
       {"norm-kind is batch", "--norm-kind layer",
        [](BertOptions& stack) { stack.share_layers = true, stack.block.norm_kind = NormKind::batch; }},
       {"initial-deviation is given", "drop one",
