@@ -89,8 +89,8 @@ struct ModelConfig {
     visit(
         "score", self.score,
         {.help = "score of a position; auto: scaled-dot for transformer, general for luong, additive for bahdanau; in "
-                 "recurrent models with dot and scaled-dot, each direction of a bidirectional encoder has half the "
-                 "width",
+                 "recurrent models with dot, scaled-dot and cosine, each direction of a bidirectional encoder has half "
+                 "the width",
          .only = {"model", {"transformer", "luong", "bahdanau"}}});
     visit("longest-source", self.longest_source,
           {.help = "maximum length of a source, in pieces with the end of the sentence; auto: max-length + 1",

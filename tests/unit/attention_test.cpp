@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "models/attention/additive.hpp"
@@ -18,10 +19,12 @@
 #include "models/attention/local_p.hpp"
 #include "models/attention/location.hpp"
 #include "models/attention/memory_rows.hpp"
+#include "models/attention/parts.hpp"
 #include "models/attention/rbf.hpp"
 #include "models/attention/scaled_dot.hpp"
 #include "models/attention/weights.hpp"
 #include "models/ops/padded.hpp"
+#include "models/translation/config.hpp"
 #include "tests/support/layout.hpp"
 
 namespace attend {
@@ -202,6 +205,16 @@ TEST(MemoryRows, AreSelectedAndKept) {
   rows.keep_first(1);
   EXPECT_EQ(rows.sentences(), (std::vector<std::int64_t>{1}));
   EXPECT_EQ(rows.padding_RS().size(0), 1);
+}
+
+TEST(Scores, HelpNamesThoseThatHalveAnEncoder) {
+  const ModelConfig config;
+  const BoundOptions options = bind(config);
+  const std::string help(find_option(options, "score")->traits.help);
+  const std::string halves = help.substr(help.find("in recurrent models with"));
+  for (const auto& [kind, name] : kEnumNames<ScoreKind>) {
+    EXPECT_EQ(halves.find(" " + std::string(name)) != halves.npos, recipe_of(kind).needs_equal_widths) << name;
+  }
 }
 
 }  // namespace
