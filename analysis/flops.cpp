@@ -30,8 +30,7 @@ double whole_layers(const ModelConfig& config, AttentionPlace place) {
 
 // The self-attention of a stack of a Transformer, over `pairs` of its n tokens in every layer.
 double self_attention_flops(const ModelConfig& config, StackChoice stack, double layers, double pairs, double n) {
-  const bool changed = config.self_attention_in == StackChoice::both || config.self_attention_in == stack;
-  const SelfAttentionKind kind = changed ? config.block.self_attention : SelfAttentionKind::attention;
+  const SelfAttentionKind kind = block_of(config, stack).self_attention;
   const SelfAttentionRecipe recipe = recipe_of(kind);
   const BlockConfig block = block_config(config.block, config.width.value_or(0), option_place);
   const auto width = static_cast<double>(block.width), heads = static_cast<double>(block.heads);

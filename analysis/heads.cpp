@@ -84,7 +84,7 @@ class HeadMeasurement {
 
   HeadReport run() {
     const std::filesystem::path path = run_of_best_seed(study_.run);
-    if (study_.prune > 0) check_can_be_pruned(path);
+    if (study_.prune > 0) prunable_places(path);  // throws if there are none
     switch (kind_of_run(path)) {
       case RunKind::train: study_translation(path); break;
       case RunKind::pretrain: study_bert(path); break;

@@ -6,6 +6,7 @@
 #include <torch/autograd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -78,6 +79,7 @@ std::vector<HeadGradient> head_gradients(const std::function<void(const ScoreCon
 
 Silencing silence_heads(const std::string& of, std::span<const HeadGradient> heads, const LossesOfSentences& losses) {
   constexpr std::int64_t kSteps = 10;
+  constexpr std::array kAll = {AttentionPlace::encoder, AttentionPlace::decoder, AttentionPlace::cross};
   const MeanLoss measure;
   WorkProgress progress({.unit = "passes", .total = std::ssize(heads) + 1 + kSteps});
   const auto pass = [&](const AttentionEdit& edit) {
@@ -103,7 +105,7 @@ Silencing silence_heads(const std::string& of, std::span<const HeadGradient> hea
   }
   PairedChanges curve(whole, kSteps);
   for (std::int64_t step = 1; step <= kSteps; ++step) {
-    const std::vector<HeadPlace> silent = heads_to_prune(result, static_cast<double>(step) / kSteps);
+    const std::vector<HeadPlace> silent = heads_to_prune(result, static_cast<double>(step) / kSteps, kAll);
     const std::int64_t before = result.pruning.empty() ? 0 : result.pruning.back().removed;
     if (std::ssize(silent) == before) continue;
     curve.add(pass(SilencedHeads(silent)));
@@ -133,8 +135,10 @@ std::vector<HeadPlace> pruning_order(std::span<const HeadSilence> heads) {
   return places;
 }
 
-std::vector<HeadPlace> heads_to_prune(const Silencing& silencing, double share) {
+std::vector<HeadPlace> heads_to_prune(const Silencing& silencing, double share,
+                                      std::span<const AttentionPlace> places) {
   std::vector<HeadPlace> order = pruning_order(silencing.heads);
+  std::erase_if(order, [&](const HeadPlace& head) { return std::ranges::find(places, head.place) == places.end(); });
   const auto count = static_cast<std::size_t>(std::lround(share * static_cast<double>(silencing.heads.size())));
   order.resize(std::min(order.size(), count));
   return order;

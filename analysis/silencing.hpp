@@ -42,8 +42,8 @@ Silencing silence_heads(const std::string& of, std::span<const HeadGradient> hea
 
 // All heads but the most important one of each layer, the least important first.
 std::vector<HeadPlace> pruning_order(std::span<const HeadSilence> heads);
-// The first of them, as many as make up `share` of all heads, or all of them.
-std::vector<HeadPlace> heads_to_prune(const Silencing& silencing, double share);
+// The first of them at the given places, as many as make up `share` of all heads, or all of them.
+std::vector<HeadPlace> heads_to_prune(const Silencing& silencing, double share, std::span<const AttentionPlace> places);
 
 // Texts as a BERT reads them in pretraining, each alone as [CLS] text [SEP], cut to its maximum length. The run's
 // options determine which pieces are masked, the same in every call of losses(). With --objective permuted, a query

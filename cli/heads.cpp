@@ -78,7 +78,8 @@ void check_use(const HeadStudy& study, const OptionOrigins& origins) {
 // The heads to prune, which are also listed in `report`. Throws UserError if there are none.
 std::vector<HeadPlace> heads_pruned(const HeadsOfRunConfig& config, HeadReport& report) {
   if (config.study.prune == 0) return {};
-  const std::vector<HeadPlace> pruned = heads_to_prune(*report.silencing, config.study.prune);
+  const std::vector<HeadPlace> pruned =
+      heads_to_prune(*report.silencing, config.study.prune, prunable_places(config.study.run));
   if (pruned.empty()) {
     throw UserError(
         fmt::format("--prune {}: no head of {} can be left out", config.study.prune, report.silencing->heads.size()),

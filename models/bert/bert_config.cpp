@@ -84,7 +84,7 @@ BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary, Atte
                     "choose --norm-kind layer, or drop --share-layers");
   }
   const std::int64_t layers = options.layers.value_or(size.layers);
-  check_pruned_heads(block, {{place, layers}}, option_place);
+  check_pruned_heads(block, {{place, layers, &options.block}}, option_place);
   if (options.share_layers && !block.pruned.empty()) {
     throw UserError("pruned-heads is given, but share-layers uses a block in all layers", "drop one of them");
   }

@@ -111,8 +111,8 @@ template <class Options, class Tokenizers, class Make>
 void write_cut(const fs::path& run, const fs::path& pruned, Options options, const Tokenizers& tokenizers,
                const NamedTensors& whole, const HeadCut& cut, const Make& make) {
   blocks_in(options).pruned_heads = names_of_pruned(cut);
+  const auto model = make(options);  // checks which heads are pruned
   const NamedTensors weights = cut_heads(whole, cut);
-  const auto model = make(options);
   for (const auto& [name, expected] : weights_of(*model)) {
     const auto found = std::ranges::find(weights, name, &NamedTensors::value_type::first);
     ensure(found == weights.end() || found->second.sizes() == expected.sizes(), "the weights of the pruned model");
@@ -132,13 +132,14 @@ void write_cut(const fs::path& run, const fs::path& pruned, Options options, con
 
 }  // namespace
 
-void check_can_be_pruned(const fs::path& run) {
+std::vector<AttentionPlace> prunable_places(const fs::path& run) {
   const std::string what = run.string() + ": heads are to be pruned";
-  const auto check_layers = [&](const BertOptions& options) {
+  const auto of_layers = [&](const BertOptions& options, AttentionPlace place) {
     check_prunable(options.block, what);
     if (options.share_layers) {
       throw UserError(what + ", but share-layers is true, so that layers have the same heads", "give another run");
     }
+    return std::vector{place};
   };
   const auto refuse_recurrent = [&](bool recurrent) {
     if (recurrent) throw UserError(what + ", but it is a recurrent model", "give a run of a Transformer");
@@ -148,21 +149,26 @@ void check_can_be_pruned(const fs::path& run) {
     case RunKind::train: {
       const auto config = read_config<ModelConfig>(file, UnknownKeys::ignore);
       refuse_recurrent(config.model != ModelKind::transformer);
-      return check_prunable(config.block, what);
+      std::vector<AttentionPlace> places = {AttentionPlace::cross};
+      if (is_prunable(block_of(config, StackChoice::encoder))) places.push_back(AttentionPlace::encoder);
+      if (is_prunable(block_of(config, StackChoice::decoder))) places.push_back(AttentionPlace::decoder);
+      return places;
     }
-    case RunKind::pretrain: return check_layers(read_config<BertOptions>(file, UnknownKeys::ignore));
+    case RunKind::pretrain:
+      return of_layers(read_config<BertOptions>(file, UnknownKeys::ignore), AttentionPlace::encoder);
     case RunKind::language: {
       const auto options = read_config<LanguageOptions>(file, UnknownKeys::ignore);
       refuse_recurrent(options.is_recurrent());
-      return check_layers(options.stack);
+      return of_layers(options.stack, AttentionPlace::decoder);
     }
     case RunKind::finetune: throw UserError(what + ", but it is fine-tuned", "prune the run that it was tuned from");
   }
+  return {};
 }
 
 void write_pruned_run(const fs::path& run, const std::string& checkpoint, std::span<const HeadPlace> removed,
                       const fs::path& pruned) {
-  check_can_be_pruned(run);
+  prunable_places(run);  // throws if there are none
   switch (kind_of_run(run)) {
     case RunKind::train: {
       const Run whole = Run::load(run, checkpoint);

@@ -43,7 +43,6 @@ void check_self_attention(const BlockOptions& options, std::int64_t heads, const
 }
 
 std::vector<HeadPlace> pruned_heads(const BlockOptions& options, std::int64_t heads, const OptionPlace& place) {
-  if (!options.pruned_heads.empty()) check_prunable(options, place("pruned-heads") + " is given");
   std::vector<HeadPlace> pruned;
   for (const std::string& name : options.pruned_heads) {
     const auto head = parse_head(name);
@@ -61,12 +60,16 @@ std::vector<HeadPlace> pruned_heads(const BlockOptions& options, std::int64_t he
 
 }  // namespace
 
+bool is_prunable(const BlockOptions& options) {
+  const SelfAttentionRecipe recipe = recipe_of(options.self_attention);
+  return options.projections != ProjectionKind::none && recipe.has_weights() && recipe.most_fixed == 0;
+}
+
 void check_prunable(const BlockOptions& options, const std::string& what) {
+  if (is_prunable(options)) return;
   if (options.projections == ProjectionKind::none) {
     throw UserError(what + ", but projections is none, which leaves no matrix to cut", "choose --projections all");
   }
-  const SelfAttentionRecipe recipe = recipe_of(options.self_attention);
-  if (recipe.has_weights() && recipe.most_fixed == 0) return;
   throw UserError(what + ", but self-attention is " + std::string(name_of(options.self_attention)) +
                       ", whose heads cannot be pruned",
                   "choose --self-attention attention");
@@ -84,6 +87,9 @@ void check_pruned_heads(const BlockConfig& block, std::initializer_list<LayersOf
     const auto* const found = std::ranges::find(model, head.place, &LayersOfPlace::place);
     if (found == model.end() || head.layer >= found->layers) {
       throw UserError(place("pruned-heads") + ": the model has no head " + to_text(head), "leave it out");
+    }
+    if (found->self_attention != nullptr) {
+      check_prunable(*found->self_attention, place("pruned-heads") + " names " + to_text(head));
     }
     if (!kept_heads(block.pruned, head.place, head.layer, block.heads).empty()) continue;
     throw UserError(place("pruned-heads") + ": all heads of layer " + std::to_string(head.layer) + " of place " +

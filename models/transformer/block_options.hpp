@@ -79,7 +79,9 @@ struct BlockOptions {
   }
 };
 
-// Throws UserError naming the option that makes pruning of heads impossible; `what` begins the message.
+// True if heads of self-attention can be pruned; the other throws UserError naming the option because of which they
+// cannot, where `what` begins the message.
+bool is_prunable(const BlockOptions& options);
 void check_prunable(const BlockOptions& options, const std::string& what);
 
 // Throws UserError if there is no feed-forward layer, but another activation than `usual`, the default.
@@ -88,10 +90,11 @@ void check_activation(const BlockOptions& options, FeedForwardKind usual, const 
 // The blocks that these options describe. Throws UserError if they contradict each other.
 BlockConfig block_config(const BlockOptions& options, std::int64_t width, const OptionPlace& place);
 
-// Throws UserError if a pruned head is in none of these layers, or if all heads of a layer are pruned.
+// Throws UserError if a pruned head is in none of these layers or cannot be pruned, or if all heads of a layer are.
 struct LayersOfPlace {
   AttentionPlace place = AttentionPlace::encoder;
   std::int64_t layers = 0;
+  const BlockOptions* self_attention = nullptr;  // null: attention to a memory
 };
 void check_pruned_heads(const BlockConfig& block, std::initializer_list<LayersOfPlace> model, const OptionPlace& place);
 

@@ -160,6 +160,17 @@ inline bool has_tables(const ModelConfig& config) {
   return config.model == ModelKind::transformer && have_tables(config.block.positions, config.block.self_attention);
 }
 
+// The blocks of a Transformer's encoder or decoder: self-attention is the usual one where self-attention-in excludes
+// it.
+inline BlockOptions block_of(const ModelConfig& config, StackChoice stack) {
+  BlockOptions block = config.block;
+  if (config.self_attention_in == StackChoice::both || config.self_attention_in == stack) return block;
+  block.self_attention = SelfAttentionKind::attention;
+  block.self_window = 0;
+  block.projections = ProjectionKind::all;
+  return block;
+}
+
 // The cell and the score, with auto resolved.
 inline CellKind cell_of(const ModelConfig& config) {
   return config.cell.value_or(config.model == ModelKind::bahdanau ? CellKind::gru : CellKind::lstm);

@@ -28,9 +28,11 @@ void check_transformer(const ModelConfig& config, const OptionPlace& place) {
   const BlockConfig block = block_config(config.block, chosen(config.width, "width"), place);
   if (!block.pruned.empty()) {
     const std::int64_t decoder_layers = chosen(config.decoder_layers, "decoder-layers");
+    const BlockOptions encoder = block_of(config, StackChoice::encoder),
+                       decoder = block_of(config, StackChoice::decoder);
     check_pruned_heads(block,
-                       {{AttentionPlace::encoder, chosen(config.encoder_layers, "encoder-layers")},
-                        {AttentionPlace::decoder, decoder_layers},
+                       {{AttentionPlace::encoder, chosen(config.encoder_layers, "encoder-layers"), &encoder},
+                        {AttentionPlace::decoder, decoder_layers, &decoder},
                         {AttentionPlace::cross, decoder_layers}},
                        place);
   }
@@ -115,16 +117,15 @@ FactorTables factor_tables(const ModelConfig& config, const VocabularySizes& voc
 }
 
 Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocabulary) {
-  BlockConfig changed = block_config(config.block, chosen(config.width, "width"), option_place);
-  changed.score = score_of(config);
-  changed.longest = has_tables(config) ? chosen(config.max_positions, "max-positions") : 0;
-  changed.deviation = changed.score_deviation = config.initial_deviation;
-  changed.dropout = chosen(config.dropout, "dropout");
-  changed.head_gates = config.prune_heads.has_value();
-  BlockConfig usual = changed;
-  usual.self_attention = SelfAttentionKind::attention;
-  usual.self_window = 0;
-  usual.projections = ProjectionKind::all;
+  const auto block_in = [&](StackChoice stack) {
+    BlockConfig block = block_config(block_of(config, stack), chosen(config.width, "width"), option_place);
+    block.score = score_of(config);
+    block.longest = has_tables(config) ? chosen(config.max_positions, "max-positions") : 0;
+    block.deviation = block.score_deviation = config.initial_deviation;
+    block.dropout = chosen(config.dropout, "dropout");
+    block.head_gates = config.prune_heads.has_value();
+    return block;
+  };
   return std::make_shared<TransformerImpl>(
       TransformerConfig{.src_vocabulary = vocabulary.src,
                         .tgt_vocabulary = vocabulary.tgt,
@@ -133,8 +134,8 @@ Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocab
                         .tie_embeddings = config.tie_embeddings,
                         .factors = factor_tables(config, vocabulary),
                         .output_bias = config.output_bias,
-                        .encoder_block = config.self_attention_in == StackChoice::decoder ? usual : changed,
-                        .decoder_block = config.self_attention_in == StackChoice::encoder ? usual : changed,
+                        .encoder_block = block_in(StackChoice::encoder),
+                        .decoder_block = block_in(StackChoice::decoder),
                         .word_dropout = config.word_dropout});
 }
 

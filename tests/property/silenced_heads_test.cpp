@@ -238,9 +238,11 @@ TEST(Silencing, HeadsArePrunedInTheOrderOfTheirImportanceButTheBestOfEachLayer) 
   EXPECT_EQ(to_text(order[0]), "encoder.1.1");
   EXPECT_EQ(to_text(order[1]), "encoder.0.1");
   EXPECT_EQ(to_text(order[2]), "encoder.0.2");
-  EXPECT_EQ(heads_to_prune(found, 0.4).size(), 2U);
-  EXPECT_EQ(heads_to_prune(found, 0.95).size(), 3U);
-  EXPECT_TRUE(heads_to_prune(found, 0.05).empty());
+  const std::vector<AttentionPlace> encoder = {AttentionPlace::encoder}, others = {AttentionPlace::cross};
+  EXPECT_EQ(heads_to_prune(found, 0.4, encoder).size(), 2U);
+  EXPECT_EQ(heads_to_prune(found, 0.95, encoder).size(), 3U);
+  EXPECT_TRUE(heads_to_prune(found, 0.05, encoder).empty());
+  EXPECT_TRUE(heads_to_prune(found, 0.95, others).empty());
   ASSERT_EQ(found.pruning.size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(found.pruning[i].removed, static_cast<std::int64_t>(i) + 1);
