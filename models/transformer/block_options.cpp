@@ -110,6 +110,12 @@ BlockConfig block_config(const BlockOptions& options, std::int64_t width, const 
                         std::to_string(width / heads) + " of them, an odd number",
                     "choose another number of heads, or another width");
   }
+  if (options.positions == PositionKind::rotary && options.self_attention == SelfAttentionKind::dense_attention) {
+    throw UserError(place("positions") +
+                        " is rotary, which turns queries, but self-attention is dense-attention, whose "
+                        "Synthesizer reads them as they are",
+                    "choose --self-attention random-attention, or other --positions");
+  }
   check_self_attention(options, heads, place);
   if (options.feed_forward == 0 && options.activation_dropout > 0) {
     refuse_without_feed_forward(place("activation-dropout") + " is given");

@@ -36,16 +36,16 @@ CASES = {
     "dense": (Options(self_attention="dense", max_positions=5, positions="none"), SHORT),
     "random": (Options(self_attention="random", max_positions=5, self_window=2), SHORT),
     "fixed_random": (Options(self_attention="fixed-random", max_positions=5, self_attention_in="decoder"), SHORT),
-    "dense_attention": (Options(self_attention="dense-attention", max_positions=5, positions="rotary"), SHORT),
-    "random_attention": (Options(self_attention="random-attention", max_positions=5, score="general", projections="shared-qk"),
-                         SHORT),
+    "dense_attention": (Options(self_attention="dense-attention", max_positions=5, positions="alibi"), SHORT),
+    "random_attention": (Options(self_attention="random-attention", max_positions=5, score="general", projections="shared-qk",
+                                 positions="rotary"), SHORT),
     "patterns": (Options(self_attention="patterns", self_attention_in="encoder", score="general", width=18, heads=9,
                          feed_forward=5), SHORT),
     "output_bias": (Options(output_bias=True, activation="swish"), SHORT),
     "fourier": (Options(self_attention="fourier", self_attention_in="encoder", norm="pre"), SHORT),
 }
 # Other seeds where one leaves the input of a relu within bf16's rounding of 0, on whose sign gradients depend.
-SEEDS = {"cosine": 1, "no_norm": 1, "dense": 1}
+SEEDS = {"cosine": 1, "no_norm": 1, "dense": 1, "dense_attention": 1}
 
 
 def close(ours, theirs, what, tolerance=1e-4):

@@ -45,6 +45,10 @@ TEST(LanguageOptions, WhatContradictsItselfIsRefusedByName) {
       {"heads: 5 heads", "another number of heads", [](BertOptions& stack) { stack.block.heads = 5; }},
       {"positions is rotary", "another number of heads",
        [](BertOptions& stack) { stack.block.positions = PositionKind::rotary, stack.block.heads = 4; }},
+      {"positions is rotary", "--self-attention random-attention",
+       [](BertOptions& stack) {
+         stack.block.positions = PositionKind::rotary, stack.block.self_attention = dense_attention;
+       }},
       {"positions is rotary", "--positions learned or sinusoidal",
        [](BertOptions& stack) { stack.block.positions = PositionKind::rotary, stack.block.self_attention = uniform; }},
       {"score is dot", "--self-attention attention",
