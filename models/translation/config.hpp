@@ -160,8 +160,7 @@ inline bool has_tables(const ModelConfig& config) {
   return config.model == ModelKind::transformer && have_tables(config.block.positions, config.block.self_attention);
 }
 
-// The blocks of a Transformer's encoder or decoder: self-attention is the usual one where self-attention-in excludes
-// it.
+// The blocks of a Transformer's encoder or decoder, with the usual self-attention where self-attention-in excludes it.
 inline BlockOptions block_of(const ModelConfig& config, StackChoice stack) {
   BlockOptions block = config.block;
   if (config.self_attention_in == StackChoice::both || config.self_attention_in == stack) return block;
