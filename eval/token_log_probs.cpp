@@ -21,9 +21,7 @@ namespace {
 
 constexpr std::int64_t kBatchTokens = 8192;
 
-void refuse_if_stopped() {
-  signals::throw_if_stopped("stopped before all texts were read");
-}
+void refuse_if_stopped() { signals::throw_if_stopped("stopped before all texts were read"); }
 
 // Of models that carry nothing: in windows of `longest` tokens.
 std::vector<std::vector<double>> in_windows(const LanguageModelImpl& model,

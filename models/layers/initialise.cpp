@@ -21,7 +21,7 @@ struct Matrix {
   std::int64_t stacked = 1;
   bool is_table = false;
   bool has_sinusoids = false;  // which stay
-  bool is_recurrent = false;  // from hidden state to gates
+  bool is_recurrent = false;   // from hidden state to gates
 };
 
 // weight_hh_l0 has H columns and H rows per gate; weight_ih_l0 has as many gates.

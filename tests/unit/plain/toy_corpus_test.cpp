@@ -158,11 +158,10 @@ class ToyCorpus : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     directory_ = temporary_.emplace() / "corpus";
-    sets_ = write_toy_corpus({.directory = directory_.string(),
-                              .train_sentences = 3000,
-                              .valid_sentences = 200,
-                              .test_sentences = 400})
-                .translation;
+    sets_ =
+        write_toy_corpus(
+            {.directory = directory_.string(), .train_sentences = 3000, .valid_sentences = 200, .test_sentences = 400})
+            .translation;
   }
   static void TearDownTestSuite() { temporary_.reset(); }
 
