@@ -127,14 +127,6 @@ class Plot {
   using Words = std::initializer_list<std::string_view>;
 
   void tell(Event event) { narrator_.tell(std::move(event)); }
-  void tell(const Entity& agent, const Verb& verb, Event details = {}) {
-    details.agent = agent;
-    details.verb = &verb;
-    tell(std::move(details));
-  }
-  void tell(const Entity& agent, std::string_view word, Event details = {}) {
-    tell(agent, verb(word), std::move(details));
-  }
 
   std::string_view word_of(Words words) { return draw_.pick(words); }
   const Adjective* one_of(Words words) { return &adjective(word_of(words)); }
@@ -183,84 +175,94 @@ class Plot {
 
   void opening() {
     if (maybe(0.8)) narrator_.tell_occupation(hero_);
-    if (maybe(0.6)) tell(hero_, kLiveIn, {.place = town_});
+    if (maybe(0.6)) tell({.agent = hero_, .verb = &kLiveIn, .place = town_});
     if (maybe(0.3)) tell({.agent = hero_, .state = one_of({"young", "old", "rich", "famous", "clever", "friendly"})});
   }
 
   void loss() {
     const Entity thing = this->thing(kClothes | kGoods), park = place(), elsewhere = place();
     const Event worth{.agent = thing, .state = one_of({"expensive", "beautiful", "new"})};
-    tell(hero_, kHave, {.object = thing});
+    tell({.agent = hero_, .verb = &kHave, .object = thing});
     if (maybe()) tell(worth);
-    tell(hero_, "go", {.place = park, .time = today()});
-    if (maybe()) tell(hero_, "play", {.place = park});
-    tell(hero_, "lose", {.object = thing, .place = park, .time = sometimes(evening())});
+    tell({.agent = hero_, .verb = &verb("go"), .place = park, .time = today()});
+    if (maybe()) tell({.agent = hero_, .verb = &verb("play"), .place = park});
+    tell({.agent = hero_, .verb = &verb("lose"), .object = thing, .place = park, .time = sometimes(evening())});
     feels(hero_, "sad", worth);
-    tell(hero_, "look for", {.object = thing, .place = elsewhere});
-    if (maybe()) tell(hero_, "find", {.object = thing, .place = elsewhere, .negated = true});
-    tell(hero_, "call", {.object = friend_, .time = next_day()});
+    tell({.agent = hero_, .verb = &verb("look for"), .object = thing, .place = elsewhere});
+    if (maybe()) tell({.agent = hero_, .verb = &verb("find"), .object = thing, .place = elsewhere, .negated = true});
+    tell({.agent = hero_, .verb = &verb("call"), .object = friend_, .time = next_day()});
     meet_friend();
-    if (maybe()) tell(friend_, "drive", {.place = park});
-    tell(friend_, "find", {.object = thing, .place = park});
-    tell(friend_, "bring", {.object = thing, .recipient = hero_, .time = sometimes(evening())});
-    tell(hero_, "thank", {.object = friend_});
+    if (maybe()) tell({.agent = friend_, .verb = &verb("drive"), .place = park});
+    tell({.agent = friend_, .verb = &verb("find"), .object = thing, .place = park});
+    tell({.agent = friend_, .verb = &verb("bring"), .object = thing, .recipient = hero_, .time = sometimes(evening())});
+    tell({.agent = hero_, .verb = &verb("thank"), .object = friend_});
     if (maybe()) tell({.agent = hero_, .state = &adjective("happy")});
   }
 
   void purchase() {
     const Entity thing = this->thing(kClothes | kGoods), shop = maybe() ? of(noun("market")) : place();
     const Event worth{.agent = thing, .state = one_of({"cheap", "beautiful", "new"})};
-    tell(hero_, "go", {.place = shop, .time = today()});
-    tell(hero_, "see", {.object = thing, .place = shop});
+    tell({.agent = hero_, .verb = &verb("go"), .place = shop, .time = today()});
+    tell({.agent = hero_, .verb = &verb("see"), .object = thing, .place = shop});
     if (maybe()) tell(worth);
     Event buying{.agent = hero_, .verb = &verb("buy"), .object = thing, .price = euros(5, 400)};
     if (maybe()) buying.because.push_back(worth);
     tell(std::move(buying));
-    tell(hero_, "return", {.place = town_, .time = evening()});
-    tell(hero_, "show", {.object = thing, .recipient = friend_});
+    tell({.agent = hero_, .verb = &verb("return"), .place = town_, .time = evening()});
+    tell({.agent = hero_, .verb = &verb("show"), .object = thing, .recipient = friend_});
     meet_friend();
     if (maybe()) {
-      tell(hero_, "give", {.object = thing, .recipient = friend_, .time = sometimes(next_day())});
-      tell(friend_, "thank", {.object = hero_});
+      tell({.agent = hero_,
+            .verb = &verb("give"),
+            .object = thing,
+            .recipient = friend_,
+            .time = sometimes(next_day())});
+      tell({.agent = friend_, .verb = &verb("thank"), .object = hero_});
       feels(friend_, "happy", worth);
     } else {
       tell({.agent = friend_, .state = &adjective("rich")});
-      tell(hero_, "sell", {.object = thing, .recipient = friend_, .time = next_day(), .price = euros(405, 300)});
-      if (maybe()) tell(friend_, "carry", {.object = thing, .place = place(), .preposition = &kTo});
+      tell({.agent = hero_,
+            .verb = &verb("sell"),
+            .object = thing,
+            .recipient = friend_,
+            .time = next_day(),
+            .price = euros(405, 300)});
+      if (maybe())
+        tell({.agent = friend_, .verb = &verb("carry"), .object = thing, .place = place(), .preposition = &kTo});
     }
   }
 
   void letter() {
     const Entity letter = of(noun(word_of({"letter", "poem", "message"})), one_of({"long", "short"}));
     const Entity home = invent_named(draw_, NounPhraseKind::town_name), station = of(noun("station"));
-    tell(hero_, "think", {.object = friend_});
+    tell({.agent = hero_, .verb = &verb("think"), .object = friend_});
     meet_friend();
-    tell(friend_, kLiveIn, {.place = home});
-    tell(hero_, "write", {.object = letter, .place = place(), .time = today()});
+    tell({.agent = friend_, .verb = &kLiveIn, .place = home});
+    tell({.agent = hero_, .verb = &verb("write"), .object = letter, .place = place(), .time = today()});
     if (maybe()) tell({.agent = letter, .state = one_of({"interesting", "boring"})});
-    tell(hero_, "send", {.object = letter, .recipient = friend_});
-    tell(friend_, kReceive, {.object = letter, .time = next_day()});
-    if (maybe()) tell(friend_, "cry");
-    tell(friend_, "drive", {.place = town_, .time = next_day()});
-    tell(friend_, "arrive", {.place = station, .time = evening()});
-    tell(hero_, "pick", {.object = friend_, .place = station});
+    tell({.agent = hero_, .verb = &verb("send"), .object = letter, .recipient = friend_});
+    tell({.agent = friend_, .verb = &kReceive, .object = letter, .time = next_day()});
+    if (maybe()) tell({.agent = friend_, .verb = &verb("cry")});
+    tell({.agent = friend_, .verb = &verb("drive"), .place = town_, .time = next_day()});
+    tell({.agent = friend_, .verb = &verb("arrive"), .place = station, .time = evening()});
+    tell({.agent = hero_, .verb = &verb("pick"), .object = friend_, .place = station});
     if (maybe()) tell({.agent = hero_, .state = &adjective("happy")});
-    tell(friend_, "return", {.place = home, .time = next_day()});
+    tell({.agent = friend_, .verb = &verb("return"), .place = home, .time = next_day()});
   }
 
   void repair() {
     const Entity machine = this->thing(kRepairable), workshop = place();
-    tell(hero_, kHave, {.object = machine});
+    tell({.agent = hero_, .verb = &kHave, .object = machine});
     tell({.agent = machine, .state = &adjective("broken"), .time = today()});
-    if (maybe()) tell(hero_, "repair", {.object = machine, .negated = true});
-    tell(hero_, "call", {.object = friend_, .time = sometimes(evening())});
+    if (maybe()) tell({.agent = hero_, .verb = &verb("repair"), .object = machine, .negated = true});
+    tell({.agent = hero_, .verb = &verb("call"), .object = friend_, .time = sometimes(evening())});
     meet_friend();
-    tell(friend_, "arrive", {.place = workshop, .time = next_day()});
-    tell(friend_, "repair", {.object = machine, .place = workshop});
+    tell({.agent = friend_, .verb = &verb("arrive"), .place = workshop, .time = next_day()});
+    tell({.agent = friend_, .verb = &verb("repair"), .object = machine, .place = workshop});
     if (maybe()) tell({.agent = machine, .state = &adjective("broken"), .negated = true});
-    tell(hero_, "give", {.object = money(), .recipient = friend_});
+    tell({.agent = hero_, .verb = &verb("give"), .object = money(), .recipient = friend_});
     feels(friend_, "happy", {.agent = hero_, .state = &adjective("friendly")});
-    if (maybe()) tell(hero_, "sell", {.object = machine, .place = place(), .time = next_day()});
+    if (maybe()) tell({.agent = hero_, .verb = &verb("sell"), .object = machine, .place = place(), .time = next_day()});
   }
 
   Entity money() {
@@ -279,99 +281,103 @@ class Plot {
     const Entity dish = of(noun(word_of({"soup", "cake"}))), present = this->thing(kClothes);
     const Entity shop = of(noun("market"));
     tell({.agent = hero_, .state = &adjective("hungry"), .time = today()});
-    tell(hero_, "go", {.place = shop});
-    tell(hero_, "buy", {.object = food, .price = euros(2, 30)});
+    tell({.agent = hero_, .verb = &verb("go"), .place = shop});
+    tell({.agent = hero_, .verb = &verb("buy"), .object = food, .price = euros(2, 30)});
     if (maybe()) tell({.agent = food, .state = one_of({"fresh", "cheap"})});
-    tell(hero_, "prepare", {.object = dish, .place = of(noun("house"))});
-    tell(hero_, "invite", {.object = friend_});
+    tell({.agent = hero_, .verb = &verb("prepare"), .object = dish, .place = of(noun("house"))});
+    tell({.agent = hero_, .verb = &verb("invite"), .object = friend_});
     meet_friend();
-    tell(friend_, "arrive", {.time = evening()});
+    tell({.agent = friend_, .verb = &verb("arrive"), .time = evening()});
     if (maybe()) {
-      tell(friend_, "bring", {.object = present, .recipient = hero_});
-      if (maybe()) tell(hero_, "try", {.object = present});
+      tell({.agent = friend_, .verb = &verb("bring"), .object = present, .recipient = hero_});
+      if (maybe()) tell({.agent = hero_, .verb = &verb("try"), .object = present});
     }
     Event eating{.agent = friend_, .verb = &verb("eat"), .object = dish};
     if (maybe()) eating.because.push_back({.agent = dish, .state = &adjective("delicious")});
     tell(std::move(eating));
-    tell(hero_, word_of({"dance", "sing", "laugh"}));
-    if (maybe()) tell(friend_, "thank", {.object = hero_, .time = next_day()});
+    tell({.agent = hero_, .verb = &verb(word_of({"dance", "sing", "laugh"}))});
+    if (maybe()) tell({.agent = friend_, .verb = &verb("thank"), .object = hero_, .time = next_day()});
   }
 
   void theft() {
     const Entity thing = this->thing(kGoods),
                  building = of(noun(word_of({"hotel", "church", "museum", "library", "school"})));
     const Entity thief = of(noun(word_of({"boy", "man", "woman"})), one_of({"young", "tired", "poor"}));
-    tell(hero_, kHave, {.object = thing});
+    tell({.agent = hero_, .verb = &kHave, .object = thing});
     if (maybe()) tell({.agent = thing, .state = one_of({"expensive", "beautiful"})});
-    tell(hero_, "sleep", {.place = of(noun("garden")), .time = today()});
-    tell(thief, "steal", {.object = thing});
-    tell(hero_, "wake", {.time = evening()});
-    tell(hero_, "find", {.object = thing, .negated = true});
-    if (maybe()) tell(hero_, "cry");
-    tell(hero_, "call", {.object = friend_});
+    tell({.agent = hero_, .verb = &verb("sleep"), .place = of(noun("garden")), .time = today()});
+    tell({.agent = thief, .verb = &verb("steal"), .object = thing});
+    tell({.agent = hero_, .verb = &verb("wake"), .time = evening()});
+    tell({.agent = hero_, .verb = &verb("find"), .object = thing, .negated = true});
+    if (maybe()) tell({.agent = hero_, .verb = &verb("cry")});
+    tell({.agent = hero_, .verb = &verb("call"), .object = friend_});
     meet_friend();
-    tell(friend_, "see", {.object = thief, .place = building, .preposition = &draw_.pick(kBesideBuildings)});
-    tell(friend_, "follow", {.object = thief});
-    tell(thief, "lose", {.object = thing, .place = place()});
-    tell(friend_, "give", {.object = thing, .recipient = hero_, .time = next_day()});
+    tell({.agent = friend_,
+          .verb = &verb("see"),
+          .object = thief,
+          .place = building,
+          .preposition = &draw_.pick(kBesideBuildings)});
+    tell({.agent = friend_, .verb = &verb("follow"), .object = thief});
+    tell({.agent = thief, .verb = &verb("lose"), .object = thing, .place = place()});
+    tell({.agent = friend_, .verb = &verb("give"), .object = thing, .recipient = hero_, .time = next_day()});
     if (maybe()) tell({.agent = hero_, .state = &adjective("happy")});
   }
 
   void journey() {
     const Entity away = invent_named(draw_, NounPhraseKind::town_name), sight = place(), book = this->thing(kText);
-    tell(hero_, "get", {.time = maybe() ? today() : morning()});
-    tell(hero_, "drive", {.place = away});
+    tell({.agent = hero_, .verb = &verb("get"), .time = maybe() ? today() : morning()});
+    tell({.agent = hero_, .verb = &verb("drive"), .place = away});
     std::string clock = draw_.number(9, 12);
     clock += ":" + draw_.number(10, 59);
-    tell(hero_, "arrive", {.place = away, .time = Time{"at " + clock, "um " + clock + "+Uhr"}});
-    tell(hero_, "visit", {.object = sight});
+    tell({.agent = hero_, .verb = &verb("arrive"), .place = away, .time = Time{"at " + clock, "um " + clock + "+Uhr"}});
+    tell({.agent = hero_, .verb = &verb("visit"), .object = sight});
     if (maybe()) tell({.agent = sight, .state = one_of({"old", "new", "famous", "quiet", "beautiful"})});
-    tell(hero_, "meet", {.object = friend_, .place = sight});
+    tell({.agent = hero_, .verb = &verb("meet"), .object = friend_, .place = sight});
     meet_friend();
     if (maybe(0.7)) {
-      tell(friend_, "show", {.object = book, .recipient = hero_});
-      if (maybe()) tell(hero_, "forget", {.object = book, .place = place()});
+      tell({.agent = friend_, .verb = &verb("show"), .object = book, .recipient = hero_});
+      if (maybe()) tell({.agent = hero_, .verb = &verb("forget"), .object = book, .place = place()});
     }
     if (maybe()) tell({.agent = hero_, .state = &adjective("tired"), .time = evening()});
-    tell(hero_, "return", {.place = town_, .time = next_day()});
-    if (maybe()) tell(hero_, "sleep", {.place = of(noun("house"))});
+    tell({.agent = hero_, .verb = &verb("return"), .place = town_, .time = next_day()});
+    if (maybe()) tell({.agent = hero_, .verb = &verb("sleep"), .place = of(noun("house"))});
   }
 
   void animal() {
     const Entity pet = of(draw_.noun_of(kAnimal), one_of({"white", "black", "young", "old"}));
     const Entity door = of(noun(word_of({"door", "window"}))), wood = place();
-    tell(hero_, kHave, {.object = pet});
+    tell({.agent = hero_, .verb = &kHave, .object = pet});
     if (maybe(0.7)) tell({.agent = pet, .state = one_of({"hungry", "clever", "strong"})});
-    tell(hero_, "open", {.object = door, .time = today()});
-    tell(pet, "run", {.place = wood});
-    if (maybe()) tell(hero_, "close", {.object = door});
-    tell(hero_, "look for", {.object = pet, .place = place()});
-    if (maybe()) tell(hero_, "find", {.object = pet, .negated = true});
-    tell(friend_, "see", {.object = pet, .place = wood, .time = next_day()});
+    tell({.agent = hero_, .verb = &verb("open"), .object = door, .time = today()});
+    tell({.agent = pet, .verb = &verb("run"), .place = wood});
+    if (maybe()) tell({.agent = hero_, .verb = &verb("close"), .object = door});
+    tell({.agent = hero_, .verb = &verb("look for"), .object = pet, .place = place()});
+    if (maybe()) tell({.agent = hero_, .verb = &verb("find"), .object = pet, .negated = true});
+    tell({.agent = friend_, .verb = &verb("see"), .object = pet, .place = wood, .time = next_day()});
     meet_friend();
-    tell(friend_, "call", {.object = hero_});
-    tell(hero_, "drive", {.place = wood});
-    tell(hero_, "find", {.object = pet, .place = wood, .time = sometimes(evening())});
+    tell({.agent = friend_, .verb = &verb("call"), .object = hero_});
+    tell({.agent = hero_, .verb = &verb("drive"), .place = wood});
+    tell({.agent = hero_, .verb = &verb("find"), .object = pet, .place = wood, .time = sometimes(evening())});
     feels(hero_, "happy", {.agent = pet, .state = &adjective("healthy")});
-    if (maybe()) tell(pet, "sleep", {.place = of(noun("house"))});
+    if (maybe()) tell({.agent = pet, .verb = &verb("sleep"), .place = of(noun("house"))});
   }
 
   void work() {
     const Entity company = invent_named(draw_, NounPhraseKind::company_name), library = place();
     const Entity report = of(noun(word_of({"report", "speech"})), one_of({"long", "short"}));
-    tell(hero_, kWorkFor, {.object = company});
+    tell({.agent = hero_, .verb = &kWorkFor, .object = company});
     if (maybe()) tell({.agent = company, .state = one_of({"famous", "old", "rich"})});
-    tell(hero_, "write", {.object = report, .place = library, .time = today()});
+    tell({.agent = hero_, .verb = &verb("write"), .object = report, .place = library, .time = today()});
     if (maybe()) tell({.agent = report, .state = one_of({"interesting", "boring"})});
-    tell(hero_, "forget", {.object = report, .place = library, .time = sometimes(evening())});
-    tell(company, "wait", {.object = report, .time = next_day()});
-    tell(friend_, "find", {.object = report, .place = library});
+    tell({.agent = hero_, .verb = &verb("forget"), .object = report, .place = library, .time = sometimes(evening())});
+    tell({.agent = company, .verb = &verb("wait"), .object = report, .time = next_day()});
+    tell({.agent = friend_, .verb = &verb("find"), .object = report, .place = library});
     meet_friend();
-    tell(friend_, "bring", {.object = report, .recipient = hero_});
-    tell(hero_, "send", {.object = report, .recipient = company, .time = sometimes(evening())});
-    tell(company, "thank", {.object = hero_, .time = sometimes(next_day())});
-    if (maybe()) tell(company, "give", {.object = money(), .recipient = friend_});
-    if (maybe()) tell(company, "invite", {.object = friend_, .place = town_});
+    tell({.agent = friend_, .verb = &verb("bring"), .object = report, .recipient = hero_});
+    tell({.agent = hero_, .verb = &verb("send"), .object = report, .recipient = company, .time = sometimes(evening())});
+    tell({.agent = company, .verb = &verb("thank"), .object = hero_, .time = sometimes(next_day())});
+    if (maybe()) tell({.agent = company, .verb = &verb("give"), .object = money(), .recipient = friend_});
+    if (maybe()) tell({.agent = company, .verb = &verb("invite"), .object = friend_, .place = town_});
   }
 
   Draw& draw_;
