@@ -19,7 +19,11 @@ Linear projection(torch::nn::Module& module, const char* name, const MultiHeadCo
 }
 
 Linear output_projection(torch::nn::Module& module, const MultiHeadConfig& config) {
-  return projection(module, "out_proj", config, {.in = config.heads.columns(), .out = config.heads.width});
+  return module.register_module("out_proj", Linear(LinearConfig{.in = config.heads.columns(),
+                                                                .out = config.heads.width,
+                                                                .bias = config.bias,
+                                                                .gain = config.output_scale,
+                                                                .deviation = config.output_scale * config.deviation}));
 }
 
 class FusedProjections final : public Projections {

@@ -39,7 +39,8 @@ struct MultiHeadConfig {
   ProjectionKind projections = ProjectionKind::all;  // of self-attention
   bool bias = true;
   bool gates = false;    // a learnt gate for each head
-  double deviation = 0;  // standard deviation of initial weights; 0: Xavier's rule
+  double deviation = 0;     // standard deviation of initial weights; 0: Xavier's rule
+  double output_scale = 1;  // factor of the deviation of out_proj
 };
 
 // Maps the input to queries, keys and values, and the heads' vectors to the output.

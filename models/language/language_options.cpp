@@ -1,5 +1,7 @@
 #include "models/language/language_options.hpp"
 
+#include <cmath>
+
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "models/language/causal_transformer.hpp"
@@ -78,6 +80,10 @@ LanguageModel make_language_model(const LanguageOptions& options, std::int64_t v
   check_language_options(options);
   BertConfig stack = bert_config(options.stack, vocabulary, AttentionPlace::decoder);
   stack.block.norm_eps = kLanguageNormEps;
+  if (stack.block.residual) {
+    const std::int64_t sums = stack.layers * (stack.block.feed_forward > 0 ? 2 : 1);
+    stack.block.branch_scale = 1 / std::sqrt(static_cast<double>(sums));
+  }
   if (!options.is_recurrent()) return CausalTransformer(stack, options.memory).ptr();
   return RecurrentLanguage(RecurrentLanguageConfig{.vocabulary = vocabulary,
                                                    .width = stack.block.width,

@@ -28,7 +28,8 @@ MultiHeadConfig attention_of(const BlockConfig& config, AttentionPlace place, st
           .projections = config.projections,
           .bias = config.attention_bias,
           .gates = config.head_gates,
-          .deviation = config.deviation};
+          .deviation = config.deviation,
+          .output_scale = config.branch_scale};
 }
 
 // Sentences, each after the earlier tokens before it.
@@ -70,6 +71,7 @@ TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, StackKind 
                             .inner = config.feed_forward,
                             .activation = config.activation,
                             .deviation = config.deviation,
+                            .output_scale = config.branch_scale,
                             .dropout = config.activation_dropout}) {
   const auto add = [&](std::string_view part, auto forward) {
     sub_layers_.push_back({part, forward, nullptr});

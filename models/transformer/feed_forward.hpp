@@ -48,7 +48,8 @@ struct FeedForwardConfig {
   std::int64_t width = 0;  // H
   std::int64_t inner = 0;  // F of a plain network; a gated one has 2/3 of it
   FeedForwardKind activation = FeedForwardKind::relu;
-  double deviation = 0;  // standard deviation of initial weights; 0: Xavier's rule
+  double deviation = 0;     // standard deviation of initial weights; 0: Xavier's rule
+  double output_scale = 1;  // factor of that of linear2
   double dropout = 0;
 };
 
@@ -58,8 +59,8 @@ class FeedForward {
  public:
   FeedForward(torch::nn::Module& block, const FeedForwardConfig& config)
       : config_(config),
-        linear1_(map(block, "linear1", config.width, maps() * inner(), maps())),
-        linear2_(map(block, "linear2", inner(), config.width, 1)) {}
+        linear1_(map(block, "linear1", {.in = config.width, .out = maps() * inner(), .fused = maps()})),
+        linear2_(map(block, "linear2", {.in = inner(), .out = config.width, .gain = config.output_scale})) {}
 
   explicit operator bool() const { return config_.inner > 0; }
 
@@ -76,10 +77,10 @@ class FeedForward {
  private:
   std::int64_t maps() const { return is_gated(config_.activation) ? 2 : 1; }  // in linear1
   std::int64_t inner() const { return is_gated(config_.activation) ? (2 * config_.inner + 1) / 3 : config_.inner; }
-  Linear map(torch::nn::Module& block, const char* name, std::int64_t in, std::int64_t out, std::int64_t fused) const {
+  Linear map(torch::nn::Module& block, const char* name, LinearConfig form) const {
     if (config_.inner == 0) return nullptr;
-    return block.register_module(
-        name, Linear(LinearConfig{.in = in, .out = out, .fused = fused, .deviation = config_.deviation}));
+    form.deviation = form.gain * config_.deviation;
+    return block.register_module(name, Linear(form));
   }
 
   FeedForwardConfig config_;

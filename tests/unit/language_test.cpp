@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/language/language_options.hpp"
+#include "models/layers/initialise.hpp"
 #include "models/layers/weights_io.hpp"
 #include "tests/support/user_error.hpp"
 
@@ -155,6 +156,24 @@ TEST(LanguageOptions, AllLayersOfATransformerMayBeOneBlock) {
   };
   EXPECT_EQ(parameters(3, true), parameters(1, false));
   EXPECT_GT(parameters(3, false), parameters(3, true));
+}
+
+TEST(LanguageOptions, TheLastMatricesOfResidualBranchesBeginSmaller) {
+  const auto deviation = [](bool residual, const char* name) {
+    const auto model = make_language_model(small_language([&](BertOptions& stack) {
+                                             stack.width = 96;
+                                             stack.block.feed_forward = 96;
+                                             stack.block.residual = residual;
+                                           }),
+                                           23);
+    initialise(*model, 1);
+    return model->named_parameters()[name].std().item<double>();
+  };
+  for (const char* name : {"decoder.layers.1.self_attn.out_proj.weight", "decoder.layers.1.linear2.weight"}) {
+    EXPECT_NEAR(deviation(true, name) * 2, deviation(false, name), 1e-3) << name;
+  }
+  const char* const first = "decoder.layers.1.linear1.weight";
+  EXPECT_NEAR(deviation(true, first), deviation(false, first), 1e-3);
 }
 
 }  // namespace
