@@ -120,12 +120,12 @@ std::vector<double> losses_after(const LanguageModelImpl& model, const TokenStre
 }
 
 std::vector<DistanceShares> attention_by_distance(const LanguageModelImpl& model,
-                                                  std::span<const std::vector<std::int64_t>> texts) {
+                                                  std::span<const std::vector<std::int64_t>> texts, std::int64_t most) {
   const c10::InferenceMode inference;
   DistanceObserver observer;
   for (const std::vector<std::int64_t>& text : texts) {
     refuse_if_stopped();
-    const std::size_t length = std::min(text.size(), static_cast<std::size_t>(segment_length(model)));
+    const std::size_t length = std::min(text.size(), static_cast<std::size_t>(most));
     Sequences tokens;
     tokens.ids_M = ops::to_tensor(std::span(text).first(length), model.output_table().master());
     tokens.layout.append(static_cast<std::int64_t>(length));

@@ -39,10 +39,10 @@ std::vector<std::size_t> draw_words(std::span<const TokenStream> streams, std::i
 std::vector<double> losses_after(const LanguageModelImpl& model, const TokenStream& stream,
                                  std::span<const std::size_t> words, std::int64_t context);
 
-// Each layer's shares of attention by distance (0, 1, 2 to 3, 4 to 7, and so on) over the beginnings of texts, in which
-// the end token stands first. Empty for a model without attention. Interrupted after SIGINT or SIGTERM.
+// Each layer's shares of attention by distance (0, 1, 2 to 3, 4 to 7, and so on) over the first `most` tokens of
+// texts, in which the end token stands first. Empty for a model without attention. Interrupted after SIGINT or SIGTERM.
 std::vector<DistanceShares> attention_by_distance(const LanguageModelImpl& model,
-                                                  std::span<const std::vector<std::int64_t>> texts);
+                                                  std::span<const std::vector<std::int64_t>> texts, std::int64_t most);
 // "0", "1", "2 to 3", "4 to 7", …
 std::vector<std::string> distance_names(std::size_t count);
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <numbers>
-#include <optional>
 
 #include "core/error.hpp"
 #include "eval/metrics/text.hpp"
@@ -12,12 +11,6 @@
 #include "models/layers/pass.hpp"
 
 namespace attend {
-namespace {
-
-// For Transformers without a table of positions: attention needs memory for all pairs of tokens.
-constexpr std::int64_t kLongestWindow = 4096;
-
-}  // namespace
 
 std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<const std::string> lines,
                                           const ScoreConfig& config, WorkProgress* progress) {
@@ -26,8 +19,6 @@ std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<cons
   ensure(end >= 0, "the tokenizer of a language model has an end token");
   std::vector<LanguageScore> scores(lines.size());
   std::vector<std::vector<std::int32_t>> texts(lines.size());
-  std::optional<std::int64_t> longest = model.longest();
-  if (!longest && !run.options.is_recurrent()) longest = kLongestWindow;
   std::vector<WindowOfText> windows;
   std::vector<std::int64_t> lengths;  // of the windows
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -37,7 +28,7 @@ std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<cons
     scores[i] = {.pieces = std::vector<ForcedPiece>(static_cast<std::size_t>(tokens)),
                  .words = std::ssize(metrics::split_words(lines[i])) + 1,
                  .bytes = std::ssize(lines[i]) + 1};
-    for (const ScoredWindow& window : scored_windows(tokens, longest)) {
+    for (const ScoredWindow& window : scored_windows(tokens, run.window())) {
       windows.push_back({.text = i, .window = window});
       lengths.push_back(window.length());
     }

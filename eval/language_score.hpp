@@ -5,8 +5,8 @@
 //
 //   x = "a dog"     ▁a -1.20   ▁dog -4.31   </s> -2.05     log p(x) = -7.56
 //
-// A line longer than the model reads at once (4096 tokens for Transformers without a table of positions) is read in
-// overlapping windows (scored_window.hpp). Nothing is cut; for shorter lines, and recurrent models, the sum is exact.
+// A line longer than a Transformer reads at once (LanguageRun::window) is read in overlapping windows
+// (scored_window.hpp). Nothing is cut; for shorter lines, and recurrent models, the sum is exact.
 #pragma once
 
 #include <cstdint>

@@ -20,10 +20,10 @@ using torch::Tensor;
 namespace {
 
 constexpr std::int64_t kBatchTokens = 8192;
+constexpr std::size_t kSegmentTokens = 512;
 
 void refuse_if_stopped() { signals::throw_if_stopped("stopped before all texts were read"); }
 
-// Of models that carry nothing: in windows of `longest` tokens.
 std::vector<std::vector<double>> in_windows(const LanguageModelImpl& model,
                                             std::span<const std::vector<std::int32_t>> texts, std::int32_t end,
                                             std::int64_t longest) {
@@ -55,21 +55,19 @@ std::vector<std::vector<double>> in_windows(const LanguageModelImpl& model,
   return log_probs;
 }
 
-// Of models that carry their state from one segment of `segment` tokens to the next.
 std::vector<std::vector<double>> in_segments(const LanguageModelImpl& model,
-                                             std::span<const std::vector<std::int32_t>> texts, std::int32_t end,
-                                             std::size_t segment) {
-  const std::size_t most = std::max<std::size_t>(1, static_cast<std::size_t>(kBatchTokens) / segment);
+                                             std::span<const std::vector<std::int32_t>> texts, std::int32_t end) {
+  constexpr std::size_t kMostRows = static_cast<std::size_t>(kBatchTokens) / kSegmentTokens;
   std::vector<std::size_t> order(texts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   // The longest first, so that the texts which continue are the first rows of what is carried.
   std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) { return texts[i].size(); });
   const Tensor& table = model.output_table().master();
   std::vector<std::vector<double>> log_probs(texts.size());
-  for (std::size_t first = 0; first < order.size(); first += most) {
-    std::span<const std::size_t> rows = std::span(order).subspan(first, std::min(most, order.size() - first));
+  for (std::size_t first = 0; first < order.size(); first += kMostRows) {
+    std::span<const std::size_t> rows = std::span(order).subspan(first, std::min(kMostRows, order.size() - first));
     Carried carried;
-    for (std::size_t begin = 0;; begin += segment) {
+    for (std::size_t begin = 0;; begin += kSegmentTokens) {
       const auto ends = std::ranges::find_if(rows, [&](std::size_t i) { return texts[i].size() <= begin; });
       rows = rows.first(static_cast<std::size_t>(ends - rows.begin()));
       if (rows.empty()) break;
@@ -78,7 +76,7 @@ std::vector<std::vector<double>> in_segments(const LanguageModelImpl& model,
       std::vector<std::int64_t> ids, labels;
       Sequences tokens;
       for (const std::size_t i : rows) {
-        const std::size_t stop = std::min(begin + segment, texts[i].size());
+        const std::size_t stop = std::min(begin + kSegmentTokens, texts[i].size());
         for (std::size_t t = begin; t < stop; ++t) {
           ids.push_back(t == 0 ? end : texts[i][t - 1]);
           labels.push_back(texts[i][t]);
@@ -92,7 +90,7 @@ std::vector<std::vector<double>> in_segments(const LanguageModelImpl& model,
                                                  model.output_bias(), ops::to_tensor(labels, table));
       const float* found = found_M.const_data_ptr<float>();
       for (const std::size_t i : rows) {
-        const std::size_t stop = std::min(begin + segment, texts[i].size());
+        const std::size_t stop = std::min(begin + kSegmentTokens, texts[i].size());
         log_probs[i].insert(log_probs[i].end(), found, found + (stop - begin));
         found += stop - begin;
       }
@@ -112,13 +110,10 @@ Tensor next_log_probs(const LanguageModelImpl& model, const Sequences& tokens, c
                              model.output_bias(), labels_B);
 }
 
-std::int64_t segment_length(const LanguageModelImpl& model) { return model.longest().value_or(kSegmentTokens); }
-
 std::vector<std::vector<double>> text_log_probs(const LanguageModelImpl& model,
-                                                std::span<const std::vector<std::int32_t>> texts, std::int32_t end) {
-  const std::int64_t segment = segment_length(model);
-  return model.beginning(/*rows=*/1).empty() ? in_windows(model, texts, end, segment)
-                                             : in_segments(model, texts, end, static_cast<std::size_t>(segment));
+                                                std::span<const std::vector<std::int32_t>> texts, std::int32_t end,
+                                                std::optional<std::int64_t> window) {
+  return window ? in_windows(model, texts, end, *window) : in_segments(model, texts, end);
 }
 
 }  // namespace attend

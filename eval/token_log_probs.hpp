@@ -6,6 +6,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,14 +18,11 @@ namespace attend {
 // log p of the label that follows the last token of each sequence, [B]; no sequence may be empty.
 torch::Tensor next_log_probs(const LanguageModelImpl& model, const Sequences& tokens, const torch::Tensor& labels_B);
 
-// Tokens of a text that are read at once if the model has no limit of its own.
-inline constexpr std::int64_t kSegmentTokens = 512;
-std::int64_t segment_length(const LanguageModelImpl& model);
-
 // log p of every token of each text, which follow the end token: log p(t_1 | end), log p(t_2 | end t_1), and so on. A
-// model that carries its state reads a text of more than segment_length() tokens in consecutive segments, any other in
-// overlapping windows of that length (scored_window.hpp). Interrupted after SIGINT or SIGTERM.
+// text is read in overlapping windows of `window` tokens (scored_window.hpp); nullopt: of a model that carries its
+// state, in consecutive segments, which give the same as the whole. Interrupted after SIGINT or SIGTERM.
 std::vector<std::vector<double>> text_log_probs(const LanguageModelImpl& model,
-                                                std::span<const std::vector<std::int32_t>> texts, std::int32_t end);
+                                                std::span<const std::vector<std::int32_t>> texts, std::int32_t end,
+                                                std::optional<std::int64_t> window);
 
 }  // namespace attend

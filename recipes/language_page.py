@@ -40,8 +40,8 @@ def page(results):
         f"trained on {spread(row['tokens'] / 1e6 for row in results)} million tokens with one seed, so the noise of seeds is unknown. "
         "Held-out loss: nats per piece at the end of training, in segments of the training length; recurrent models carry their state from "
         f"one segment to the next. Perplexity and bits per byte: of {score['lines']:,} held-out documents, {score['words']:,} words "
-        "including ends of documents. Models with a table of positions read documents in overlapping windows of the training length, other "
-        "Transformers in windows of 4,096 tokens; recurrent models read whole documents.\n",
+        "including ends of documents. Transformers read documents in overlapping windows of the training length, plus the memory; recurrent "
+        "models read whole documents.\n",
         scores(results),
         "## Length of context\n\nNats per word when exactly this many tokens precede each piece: the mean over 1,000 words preceded by at least "
         "as many tokens as in the last column of the row. Rows that end in different columns have different words. Blank where the model has "

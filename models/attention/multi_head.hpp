@@ -38,7 +38,7 @@ struct MultiHeadConfig {
   HeadsConfig heads;
   ProjectionKind projections = ProjectionKind::all;  // of self-attention
   bool bias = true;
-  bool gates = false;    // a learnt gate for each head
+  bool gates = false;       // a learnt gate for each head
   double deviation = 0;     // standard deviation of initial weights; 0: Xavier's rule
   double output_scale = 1;  // factor of the deviation of out_proj
 };

@@ -18,7 +18,13 @@ LanguageRun LanguageRun::load(const fs::path& path, const std::string& checkpoin
   const auto make = [&] { return make_language_model(options, tokenizer.size()); };
   return {.options = options,
           .tokenizer = tokenizer,
-          .model = load_model(path, checkpoint, device, identity_of(options, tokenizer), make, load_weights)};
+          .model = load_model(path, checkpoint, device, identity_of(options, tokenizer), make, load_weights),
+          .length = read_config<InstanceConfig>(path / "config.toml", UnknownKeys::ignore).length};
+}
+
+std::optional<std::int64_t> LanguageRun::window() const {
+  if (options.is_recurrent()) return std::nullopt;
+  return model->longest().value_or(length + options.memory);
 }
 
 void check_ends_texts(const Tokenizer& tokenizer, const fs::path& file) {

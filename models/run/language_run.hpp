@@ -1,9 +1,12 @@
 // A run of `attend pretrain --objective causal` loaded for use: its options, its tokenizer and its model.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "data/corpus/instances.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "models/language/language_options.hpp"
 
@@ -13,6 +16,11 @@ struct LanguageRun {
   LanguageOptions options;
   Tokenizer tokenizer;
   LanguageModel model;
+  std::int64_t length = InstanceConfig{}.length;  // of the segments of training
+
+  // The tokens of a text that the model reads at once: no two are farther apart than in training. nullopt: all, of a
+  // recurrent model.
+  std::optional<std::int64_t> window() const;
 
   static LanguageRun load(const std::filesystem::path& path, const std::string& checkpoint = "auto",
                           torch::Device device = torch::kCPU);

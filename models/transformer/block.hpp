@@ -68,7 +68,7 @@ struct BlockConfig {
   // The deviation of each sub-layer's last matrix is multiplied by it. GPT-2 (Radford et al. 2019, section 2.3) has the
   // number of residual sums to the power of -1/2, so that their branches do not hide the embeddings at first.
   double branch_scale = 1;
-  double dropout = 0.1;        // on the output of each sub-layer
+  double dropout = 0.1;  // on the output of each sub-layer
   double attention_dropout = 0;
   double activation_dropout = 0;
   double layer_drop = 0;  // probability that a stack skips a block in training

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -152,12 +153,15 @@ TEST(PrunedRun, OfALanguageModelIsTheSilencedOne) {
   const LanguageModel model = make_language_model(options, tokenizer.size());
   initialise(*model, 5);
   write_run_to_prune(directory / "whole", RunKind::language, options, tokenizer, model);
+  std::ofstream(directory / "whole/config.toml", std::ios::app) << "length = 40\n";
   const std::vector<HeadPlace> removed = {{AttentionPlace::decoder, 0, 1}, {AttentionPlace::decoder, 0, 2}};
   write_pruned_run(directory / "whole", "auto", removed, directory / "pruned");
   const SilencedHeads gates(removed);
   ScoreConfig silenced{.workers = 1};
   silenced.edit = &gates;
-  expect_same_pieces(score_language(LanguageRun::load(directory / "pruned"), kPrunedSources, {.workers = 1}),
+  const LanguageRun pruned = LanguageRun::load(directory / "pruned");
+  EXPECT_EQ(pruned.window(), 40);
+  expect_same_pieces(score_language(pruned, kPrunedSources, {.workers = 1}),
                      score_language(LanguageRun::load(directory / "whole"), kPrunedSources, silenced));
 }
 

@@ -84,50 +84,30 @@ TEST(TextLogProbs, AreThoseOfSteps) {
       compared_tokens(3, 1), compared_tokens(1100, 2), compared_tokens(600, 3), {}, compared_tokens(1, 4)};
   for (const LanguageCell cell : {LanguageCell::lstm, LanguageCell::gru, LanguageCell::transformer}) {
     const LanguageModel model = compared_language_model(compared_language_options(cell));
-    const auto found = text_log_probs(*model, texts, kComparedEnd);
+    const std::optional<std::int64_t> window =
+        cell == LanguageCell::transformer ? std::optional<std::int64_t>(1100) : std::nullopt;
+    const auto found = text_log_probs(*model, texts, kComparedEnd, window);
     ASSERT_EQ(found.size(), texts.size());
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      std::vector<double> expected = compared_steps(*model, texts[i]), all = found[i];
-      if (cell == LanguageCell::transformer && texts[i].size() > kSegmentTokens) {  // windows, from the second on
-        expected.resize(kSegmentTokens);
-        ASSERT_EQ(all.size(), texts[i].size());
-        all.resize(kSegmentTokens);
-      }
-      expect_compared_near(all, expected, 1e-4);
+      expect_compared_near(found[i], compared_steps(*model, texts[i]), 1e-4);
     }
   }
 }
 
-// A Transformer with a table of 8 positions predicts the eleventh token in its second window, which begins with the
-// fourth.
+// In windows of 8, the eleventh token is predicted in the second, which begins with the fourth.
 TEST(TextLogProbs, OfATransformerAreThoseOfItsWindows) {
   LanguageOptions options = compared_language_options(LanguageCell::transformer);
   options.stack.block.positions = PositionKind::learned;
   options.stack.max_positions = 8;
   const LanguageModel model = compared_language_model(options);
-  EXPECT_EQ(segment_length(*model), 8);
   const std::vector<std::int32_t> text = compared_tokens(20, 6);
-  const std::vector<double> found = text_log_probs(*model, std::span(&text, 1), kComparedEnd)[0];
+  const std::vector<double> found = text_log_probs(*model, std::span(&text, 1), kComparedEnd, 8)[0];
   ASSERT_EQ(found.size(), 20U);
   Sequences window;
   window.ids_M = torch::tensor(std::vector<std::int64_t>(text.begin() + 3, text.begin() + 10));
   window.layout.append(7);
   const torch::Tensor next_1 = next_log_probs(*model, window, torch::tensor({std::int64_t{text[10]}}));
   EXPECT_NEAR(found[10], next_1[0].item<double>(), 1e-5);
-}
-
-// A memory that holds the whole text makes its segments one.
-TEST(TextLogProbs, OfATransformerWithAMemoryGoOn) {
-  LanguageOptions options = compared_language_options(LanguageCell::transformer);
-  options.memory = 1200;
-  const LanguageModel model = compared_language_model(options);
-  const std::vector<std::vector<std::int32_t>> texts = {compared_tokens(3, 1), compared_tokens(1100, 2),
-                                                        compared_tokens(600, 3)};
-  const auto found = text_log_probs(*model, texts, kComparedEnd);
-  ASSERT_EQ(found.size(), texts.size());
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    expect_compared_near(found[i], compared_steps(*model, texts[i]), 1e-4);
-  }
 }
 
 // log p(next | last) alone: a model that does not look at what is before the last token.
@@ -223,7 +203,7 @@ TEST(AttentionByDistance, SumsToOneAndEndsWithTheWindow) {
   options.stack.block.self_window = 3;
   const std::vector<std::int32_t> ids = compared_tokens(40, 8);
   const std::vector<std::vector<std::int64_t>> texts = {{ids.begin(), ids.end()}, {1, 2, 3}};
-  const auto layers = attention_by_distance(*compared_language_model(options), texts);
+  const auto layers = attention_by_distance(*compared_language_model(options), texts, 40);
   ASSERT_EQ(layers.size(), 2U);
   for (const DistanceShares& layer : layers) {
     ASSERT_EQ(layer.shares.size(), 7U) << "0, 1, 2 to 3, … 32 to 63";
@@ -232,7 +212,7 @@ TEST(AttentionByDistance, SumsToOneAndEndsWithTheWindow) {
     for (std::size_t far = 3; far < 7; ++far) EXPECT_EQ(layer.shares[far], 0);
   }
   const LanguageModel recurrent = compared_language_model(compared_language_options(LanguageCell::lstm));
-  EXPECT_TRUE(attention_by_distance(*recurrent, texts).empty());
+  EXPECT_TRUE(attention_by_distance(*recurrent, texts, 40).empty());
   EXPECT_EQ(distance_names(4), (std::vector<std::string>{"0", "1", "2 to 3", "4 to 7"}));
 }
 

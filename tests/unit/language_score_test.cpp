@@ -23,12 +23,14 @@ namespace attend {
 namespace {
 
 // A language model of random weights over letters; a Transformer reads at most `longest` tokens.
-LanguageRun scored_language(LanguageCell cell, std::int64_t longest = 128) {
+LanguageRun scored_language(LanguageCell cell, std::int64_t longest = 128,
+                            PositionKind positions = PositionKind::learned) {
   static const Tokenizer tokenizer = letters_of("a dog sees a cat .\nthe cat saw dogs\n");
   LanguageOptions options{.cell = cell};
   options.stack.width = 16;
   options.stack.layers = 2;
   options.stack.max_positions = longest;
+  options.stack.block.positions = positions;
   options.stack.initial_deviation = 0.3;  // probabilities that differ
   const LanguageModel model = make_language_model(options, tokenizer.size());
   initialise(*model, 7);
@@ -105,18 +107,25 @@ TEST(LanguageScores, WindowsOverlapByHalf) {
   EXPECT_EQ(scored_windows(1, 8), (Windows{{0, 0, 1}}));
 }
 
-// The model reads 8 tokens; without windows it would read positions that it does not have.
+// A table of 8 positions, or segments of 6 tokens and a memory of 2 in training.
 TEST(LanguageScores, ALineLongerThanTheModelReadsIsReadInWindows) {
-  const LanguageRun run = scored_language(LanguageCell::transformer, 8);
-  const auto scores = score_language(run, kScoredTexts, {.batch_size = 3});
-  for (std::size_t i = 0; i < kScoredTexts.size(); ++i) {
-    const std::int64_t tokens = std::ssize(run.tokenizer.encode(kScoredTexts[i])) + 1;
-    const std::vector<double> expected = log_probs_of_steps(run, kScoredTexts[i], scored_windows(tokens, 8));
-    ASSERT_EQ(std::ssize(scores[i].pieces), tokens);
-    for (std::size_t t = 0; t < expected.size(); ++t) {
-      EXPECT_NEAR(scores[i].pieces[t].log_prob, expected[t], 2e-5) << kScoredTexts[i] << ", " << t;
+  for (const PositionKind positions : {PositionKind::learned, PositionKind::rotary}) {
+    SCOPED_TRACE(name_of(positions));
+    LanguageRun run = scored_language(LanguageCell::transformer, 8, positions);
+    run.length = 6;
+    if (positions == PositionKind::rotary) run.options.memory = 2;
+    EXPECT_EQ(run.window(), 8);
+    const auto scores = score_language(run, kScoredTexts, {.batch_size = 3});
+    for (std::size_t i = 0; i < kScoredTexts.size(); ++i) {
+      const std::int64_t tokens = std::ssize(run.tokenizer.encode(kScoredTexts[i])) + 1;
+      const std::vector<double> expected = log_probs_of_steps(run, kScoredTexts[i], scored_windows(tokens, 8));
+      ASSERT_EQ(std::ssize(scores[i].pieces), tokens);
+      for (std::size_t t = 0; t < expected.size(); ++t) {
+        EXPECT_NEAR(scores[i].pieces[t].log_prob, expected[t], 2e-5) << kScoredTexts[i] << ", " << t;
+      }
     }
   }
+  EXPECT_EQ(scored_language(LanguageCell::tanh).window(), std::nullopt);
 }
 
 TEST(LanguageScores, AreTheSameInAnyBatches) {
