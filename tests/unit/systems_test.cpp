@@ -84,6 +84,7 @@ TEST(Systems, OptionsWithoutInfluenceDoNotSeparateThemAndOthersDo) {
   auto runs = runs_of(trained_run(kLuong, "a", 1), trained_run(kLuong, "b", 2), trained_run(kLuong, "c", 3),
                       trained_run(kLuong, "d", 4), trained_run(kLuong, "e", 5), trained_run(kLuong, "f", 6));
   runs[1].config.trainer.log_every = 7;
+  runs[1].config.trainer.watch = 100;
   runs[1].config.train = {"elsewhere/train.en", "elsewhere/train.de"};
   runs[1].config.model.block.feed_forward = 3;           // of another family
   for (std::size_t run = 0; run < runs.size(); ++run) {  // of equal content, as the inputs show
