@@ -275,7 +275,7 @@ TEST_F(PieceLinksTest, WordsAreSeparatedBySpacesAndTabs) {
 
 // "ab" depends on "c", "." too; the second tree is of the third line.
 TEST_F(PieceLinksTest, WordsOfTreesAttendToTheOnesTheyDependOn) {
-  const std::string text = write("text", "ab c.\n\nc ab\n");
+  const std::string text = write("text", "ab c.\n\n c ab \n");  // spaces around a line do not count
   const std::string trees = write("trees",
                                   "# text = ab c.\n1\tab\t_\tX\t_\t_\t2\tdet\t_\t_\n2\tc\t_\tX\t_\t_\t0\troot\t_\t_\n"
                                   "3\t.\t_\tX\t_\t_\t2\tpunct\t_\t_\n\n"

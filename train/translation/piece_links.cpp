@@ -114,10 +114,14 @@ std::vector<TreeSentence> read_line_trees(const std::string& file, const std::st
     TreeSentence& tree = of_lines.emplace_back();
     if (is_blank(line) || ++count > trees.size()) continue;
     tree = std::move(trees[count - 1]);
-    if (tree.text == line) continue;
-    throw UserError(
-        fmt::format("{}:{}: the sentence is \"{}\", but {} is \"{}\"", file, tree.line, tree.text, lines.place(), line),
-        remedy);
+    if (tree.text != trimmed(line)) {
+      throw UserError(fmt::format("{}:{}: the sentence is \"{}\", but {} is \"{}\"", file, tree.line, tree.text,
+                                  lines.place(), line),
+                      remedy);
+    }
+    const std::size_t before = line.find(tree.text);
+    for (auto& [begin, end] : tree.places) begin += before, end += before;
+    tree.text = line;
   }
   if (count == trees.size()) return of_lines;
   throw UserError(fmt::format("{}: {}, but {} has {} with text", file, counted(std::ssize(trees), "sentence"), src_file,

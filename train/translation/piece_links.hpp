@@ -31,8 +31,8 @@ std::vector<SentenceLinks> read_word_links(const std::string& file, const std::s
                                            const std::string& tgt_file);
 
 // The tree of every line of a text; blank lines have an empty tree and are absent from `file`. Throws UserError as
-// read_conllu does, and also for a sentence that differs from its line, or a number of sentences other than that of the
-// lines with text.
+// read_conllu does, and also for a sentence that differs from its line (spaces around the line do not count), or a
+// number of sentences other than that of the lines with text.
 std::vector<TreeSentence> read_line_trees(const std::string& file, const std::string& src_file);
 
 // The pieces of each word of a text; none if it has more than `most` pieces, as training skips it.
