@@ -121,6 +121,10 @@ void LabelledTask::validate(const std::string& source) const {
                                                        : "is a duplicate"),
                     "rename it, or check that it is the right column");
   }
+  if (to_toml(*this).size() > kMaxConfigBytes) {
+    throw UserError(source + ": the labels have more bytes than the file of a task, " + std::to_string(kMaxConfigBytes),
+                    "shorten their names, or check that it is the right column");
+  }
   std::vector<std::string> needed = {train, test};
   if (!valid.empty()) needed.push_back(valid[0]);
   for (const std::string& name : needed) {

@@ -291,6 +291,18 @@ TEST_F(TaskSplitTest, ATagThatIsNoneOfTheTasksIsNamedByLine) {
             (directory_ / "train.txt").string() + ":3: the tag B-LOC does not occur in the training file");
 }
 
+TEST_F(TaskSplitTest, ATaskWhoseFileCouldNotBeReadIsRefused) {
+  LabelledTask task;
+  const auto fill = [&](std::size_t count) {
+    while (task.labels.size() < count) {
+      task.labels.push_back(std::string(190, 'x') + std::to_string(task.labels.size()));
+    }
+    task.validate("train.tsv");
+  };
+  EXPECT_NO_THROW(fill(5000));
+  EXPECT_TRUE(user_error_of([&] { fill(6000); }).starts_with("train.tsv: the labels have more bytes"));
+}
+
 TEST_F(TaskSplitTest, ATaskIsFoundByNameOrFile) {
   EXPECT_EQ(find_task("SST-2").labels, (std::vector<std::string>{"0", "1"}));
   for (const std::string& name : built_in_tasks()) EXPECT_NO_THROW(find_task(name).validate(name));
