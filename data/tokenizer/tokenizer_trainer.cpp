@@ -178,7 +178,7 @@ constexpr const char* kOfTrain = " (in attend train and pretrain: --vocab-type, 
   const std::string asked = "a vocabulary of " + std::to_string(size) + " pieces ";
   if (const auto most = number_after(message, "Please set it to a value <= ")) {
     throw UserError(asked + "is too large for this text",
-                    "use --size " + *most + " or less" + kOfTrain + ", or more text");
+                    "leave --size out or set it to at most " + *most + kOfTrain + ", or use more text");
   }
   if (message.find("required_chars") != std::string::npos) {
     const auto least = number_after(message, "vs ");

@@ -212,6 +212,9 @@ TEST_F(TokenizerTest, TrainsOnTheSmallestText) {
       user_error_of([&] { train_tokenizer({file}, {.type = type}); });
     }
   }
+  const std::string file = write("tiny", "aaaa aaaa\n");  // for fewer pieces than --size may ask for
+  EXPECT_NE(error_and_remedy_of([&] { train_tokenizer({file}, {.size = 16}); }).find(" | leave --size out"),
+            std::string::npos);
   EXPECT_THROW(train_tokenizer({write("blank", "\n\n\n")}, {}), UserError);
   EXPECT_THROW(train_tokenizer({write("empty", "")}, {}), UserError);
   EXPECT_THROW(train_tokenizer({"/nowhere/file"}, {}), UserError);
