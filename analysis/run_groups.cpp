@@ -26,10 +26,9 @@ namespace fs = std::filesystem;
 
 // Options that do not distinguish systems: where files are, what is logged and kept, and the seed.
 constexpr std::array<std::string_view, 19> kOfNoInfluence = {
-    "run",       "resume",    "dry-run",  "skip-batch", "train",          "valid",
-    "tokenizer", "cache-dir", "device",   "log-every",  "save-every",     "keep-last",
-    "keep-best", "threads",   "max-time", "seed",       "bleu-sentences", "metrics",
-    "watch"};
+    "run",       "resume", "dry-run",        "skip-batch", "train",     "valid",     "tokenizer",
+    "cache-dir", "device", "log-every",      "save-every", "keep-last", "keep-best", "threads",
+    "max-time",  "seed",   "bleu-sentences", "metrics",    "watch"};
 
 // Options that name files whose hashes are among the inputs: only whether they are given matters.
 constexpr std::array<const char*, 4> kOfInputs = {"guided-alignment", "guided-relations", "source-factors",

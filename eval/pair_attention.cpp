@@ -33,9 +33,10 @@ std::vector<std::int32_t> ids_of(const std::vector<Piece>& pieces) {
   return ids;
 }
 
-// The first kMostPieces pieces of a text.
+// The first kMostPieces pieces of a text, which a reversed tokenizer puts last.
 std::vector<Piece> beginning(const Tokenizer& tokenizer, std::string_view line) {
   std::vector<Piece> pieces = tokenizer.encode_pieces(beginning_of(line, kMostPieces));
+  if (tokenizer.is_reversed() && pieces.size() > kMostPieces) pieces.erase(pieces.begin(), pieces.end() - kMostPieces);
   pieces.resize(std::min(pieces.size(), kMostPieces));
   return pieces;
 }

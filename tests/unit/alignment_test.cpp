@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
 #include <string>
 #include <vector>
 
+#include "eval/pair_attention.hpp"
 #include "tests/support/small_run.hpp"
 
 namespace attend {
@@ -120,6 +120,14 @@ TEST(Alignment, DecodedPiecesCoverTheirText) {
     }
   }
   EXPECT_TRUE(decoded_bytes(tokenizer, {}).empty());
+}
+
+TEST(Alignment, OfALongReversedTargetTheBeginningIsRead) {
+  const Tokenizer tokenizer = small_tokenizer({.size = 64}), reversed = tokenizer.reversed();
+  std::string text = "birds number 12";
+  for (int i = 0; i < 400; ++i) text += " the dog sees";
+  const PiecePair pair = pair_in_pieces({.src = tokenizer, .tgt = reversed}, "birds", text);
+  EXPECT_EQ(pair.target_ids, reversed.encode_beginning(text, kMostPieces).ids);
 }
 
 }  // namespace
