@@ -168,7 +168,7 @@ void check_lines(const std::string& file, std::size_t lines, const std::string& 
 }
 
 // Warns if text looks tokenised: scores are defined on plain text.
-void warn_of_pieces(const std::string& path, const std::vector<std::string>& hypotheses) {
+void warn_of_pieces(const std::string& name, const std::vector<std::string>& hypotheses) {
   const auto tokenized = std::ranges::count_if(hypotheses, [](const std::string& line) {
     return line.substr(0, line.find_last_not_of(" \t\r") + 1).ends_with(" .");
   });
@@ -176,13 +176,13 @@ void warn_of_pieces(const std::string& path, const std::vector<std::string>& hyp
     log::warn(
         "{}: {} lines end in \" .\": is the text tokenised? Scores of tokenised text are not comparable with published "
         "ones",
-        path, tokenized);
+        name, tokenized);
   }
   const auto pieces = std::ranges::count_if(hypotheses, [](const std::string& line) {
     return line.find("@@ ") != std::string::npos || line.find("▁") != std::string::npos;
   });
   if (pieces > 0)
-    log::warn("{}: \"@@ \" or \"▁\" in {}: is the text split into subword pieces?", path, counted(pieces, "line"));
+    log::warn("{}: \"@@ \" or \"▁\" in {}: is the text split into subword pieces?", name, counted(pieces, "line"));
 }
 
 // `read` reads a labelled file.
@@ -246,7 +246,7 @@ void evaluate_translations(const EvaluateConfig& config) {
     references.push_back(read_lines(path));
     check_lines(path, references.back().size(), config.hypothesis, hypotheses.size());
   }
-  warn_of_pieces(config.hypothesis, hypotheses);
+  warn_of_pieces(name_of_input(config.hypothesis), hypotheses);
 
   nlohmann::ordered_json result;
   std::string lines;

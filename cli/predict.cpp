@@ -221,6 +221,7 @@ void run(const PredictConfig& given, const OptionOrigins& origins) {
     }
     const TextRun trained = TextRun::load(config.run, config.use.checkpoint, device);
     refuse_inapplicable(config, given_place(origins), facts_of(trained.task.kind));
+    if (!config.json) refuse_given("nbest", origins, "without --json");
     adopt_answers(config.answers, config.run, origins);
     if (!trained.task.may_lack_answers) {
       refuse_given("null-threshold", origins, "for " + config.run + ": every question of its task has an answer");

@@ -1,4 +1,5 @@
 // attend vocab: trains one tokenizer on all files together, or one per file.
+#include <filesystem>
 #include <set>
 
 #include "cli/command.hpp"
@@ -45,10 +46,12 @@ void make(const std::vector<std::string>& input, const std::string& output, cons
 
 void run(const VocabConfig& config, const OptionOrigins&) {
   signals::install();
-  std::set<std::string> names;
+  std::set<std::filesystem::path> names;
   for (const std::string& output : config.output) {
     refuse_existing(output, "--output");
-    if (!names.insert(output).second) throw UserError(output + ": duplicate --output", "name another file");
+    if (!names.insert(std::filesystem::absolute(output).lexically_normal()).second) {
+      throw UserError(output + ": duplicate --output", "name another file");
+    }
   }
   if (config.output.size() == 1) {
     make(config.input, config.output.front(), config.tokenizer);

@@ -60,6 +60,7 @@ bool writes_line_breaks(const Tokenizer& tokenizer) {
 
 void GenerateConfig::validate(const OptionOrigins& origins) const {
   refuse_inapplicable(*this, given_place(origins));
+  if (beam == 1) refuse_given("length-penalty", origins, "with a beam of 1, which ranks nothing");
   if (temperature == 0) {
     refuse_any_given({"samples", "top-k", "top-p", "min-p", "epsilon", "seed"}, origins,
                      "with --temperature 0, greedy search, which draws nothing");

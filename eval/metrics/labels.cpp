@@ -88,6 +88,10 @@ double pearson(Numbers predicted, Numbers gold) {
 
 double spearman(Numbers predicted, Numbers gold) {
   check_lengths(predicted.size(), gold.size());
+  const auto is_nan = [](double number) { return std::isnan(number); };  // has no rank
+  if (std::ranges::any_of(predicted, is_nan) || std::ranges::any_of(gold, is_nan)) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
   return pearson(ranks(predicted), ranks(gold));
 }
 

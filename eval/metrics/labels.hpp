@@ -19,7 +19,7 @@ double f1(Labels predicted, Labels gold, std::int64_t positive);
 // Matthews' correlation for any number of labels (Gorodkin 2004); 0 if one side is constant.
 double matthews(Labels predicted, Labels gold);
 
-// Pearson and Spearman correlation (ties share their mean rank). NaN if one side is constant.
+// Pearson and Spearman correlation (ties share their mean rank). NaN if one side is constant or contains a NaN.
 double pearson(Numbers predicted, Numbers gold);
 double spearman(Numbers predicted, Numbers gold);
 

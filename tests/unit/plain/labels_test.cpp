@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/json.hpp"
@@ -47,6 +48,14 @@ TEST(Labels, EqualSciPy) {
     const auto gold = entry.at("gold").get<std::vector<double>>();
     expect_number(pearson(predicted, gold), entry.at("pearson"));
     expect_number(spearman(predicted, gold), entry.at("spearman"));
+  }
+}
+
+TEST(Labels, NumbersThatAreNaNHaveNoCorrelation) {
+  const std::vector<double> some_nan = {2, std::nan(""), 1}, numbers = {1, 2, 3};
+  for (const auto& [predicted, gold] : {std::pair(some_nan, numbers), std::pair(numbers, some_nan)}) {
+    EXPECT_TRUE(std::isnan(pearson(predicted, gold)));
+    EXPECT_TRUE(std::isnan(spearman(predicted, gold)));
   }
 }
 

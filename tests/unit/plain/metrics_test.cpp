@@ -228,6 +228,22 @@ TEST(Metrics, ATokenizationIsThatOfBleu) {
   EXPECT_THROW((MetricChoice{.metrics = {"ter"}, .tokenize = Tokenization::chinese}.validate(origins)), UserError);
 }
 
+TEST(Metrics, AnOptionIsRefusedWithoutAMetricThatReadsIt) {
+  const auto fault_of = [](const std::string& option, const std::vector<std::string>& metrics) {
+    OptionOrigins origins;
+    origins.record(option, "--" + option);
+    return error_and_remedy_of([&] { TranslationMetrics{.choice = {.metrics = metrics}}.validate(origins); });
+  };
+  EXPECT_EQ(fault_of("lowercase", {"rouge1", "chrf"}), "");
+  const std::string fault = fault_of("lowercase", {"rouge1", "ter"});
+  EXPECT_NE(fault.find("--lowercase has no meaning without bleu or chrf among --metrics"), std::string::npos) << fault;
+  EXPECT_EQ(fault_of("smoothing", {"bleu"}), "");
+  EXPECT_NE(fault_of("smoothing", {"chrf", "ter"}), "");
+  EXPECT_NE(fault_of("chrf-word-order", {"bleu", "ter"}), "");
+  EXPECT_EQ(fault_of("ter-no-punct", {"ter"}), "");
+  EXPECT_NE(fault_of("ter-no-punct", {"bleu", "chrf"}), "");
+}
+
 TEST(Metrics, AChoiceIsRefusedWithTheNamesToChooseFrom) {
   const auto fault_of = [](const std::vector<std::string>& metrics) {
     return error_and_remedy_of([&] { MetricChoice{.metrics = metrics}.validate({}); });
