@@ -28,7 +28,8 @@ class ReportDirectory {
   // Created before the work, so that an unwritable path is reported at once; removed if the work fails. Throws
   // UserError if the directory exists, unless it is a report that may be replaced.
   explicit ReportDirectory(const ReportOutput& output)
-      : replaces_(may_replace(output)),
+      : output_(output.directory),
+        replaces_(may_replace(output)),
         parents_(parent_of(output.directory)),
         staged_(output.directory) {}
 
@@ -37,7 +38,8 @@ class ReportDirectory {
     write_file_atomic(staged_.path() / "index.html", report_page(report));
     write_file_atomic(staged_.path() / "report.md", report_markdown(report));
     write_file_atomic(staged_.path() / "report.json", json);
-    replaces_ ? staged_.replace() : staged_.commit();
+    if (replaces_) std::filesystem::remove_all(output_);
+    staged_.commit();
   }
 
  private:
@@ -62,6 +64,7 @@ class ReportDirectory {
     return std::filesystem::absolute(output + "/").parent_path().parent_path();
   }
 
+  std::filesystem::path output_;
   bool replaces_;
   NewDirectories parents_;
   StagedDirectory staged_;
