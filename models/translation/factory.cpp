@@ -37,7 +37,7 @@ void check_transformer(const ModelConfig& config, const OptionPlace& place) {
                        place);
   }
   if (config.score == ScoreKind::location) {
-    refuse(place("score"), " is location, which needs a greatest length, but a Transformer's sentences have none",
+    refuse(place("score"), " is location, which needs a maximum length, but a Transformer's sentences have none",
            "choose another score, or --model luong");
   }
   const SelfAttentionKind kind = config.block.self_attention;

@@ -74,9 +74,11 @@ void tanh_forward(const CellForward<T>& step, std::int64_t row) {
 template <class T>
 void forward(const CellForward<T>& step, std::int64_t begin, std::int64_t end) {
   for (std::int64_t row = begin; row < end; ++row) {
-    if (step.kind == CellKind::lstm) lstm_forward(step, row);
-    if (step.kind == CellKind::gru) gru_forward(step, row);
-    if (step.kind == CellKind::tanh) tanh_forward(step, row);
+    switch (step.kind) {
+      case CellKind::lstm: lstm_forward(step, row); break;
+      case CellKind::gru: gru_forward(step, row); break;
+      case CellKind::tanh: tanh_forward(step, row); break;
+    }
   }
 }
 
@@ -138,9 +140,11 @@ void tanh_backward(const CellBackward<T>& step, std::int64_t row) {
 template <class T>
 void backward(const CellBackward<T>& step, std::int64_t begin, std::int64_t end) {
   for (std::int64_t row = begin; row < end; ++row) {
-    if (step.kind == CellKind::lstm) lstm_backward(step, row);
-    if (step.kind == CellKind::gru) gru_backward(step, row);
-    if (step.kind == CellKind::tanh) tanh_backward(step, row);
+    switch (step.kind) {
+      case CellKind::lstm: lstm_backward(step, row); break;
+      case CellKind::gru: gru_backward(step, row); break;
+      case CellKind::tanh: tanh_backward(step, row); break;
+    }
   }
 }
 
