@@ -196,8 +196,9 @@ TEST_F(TokenizerTest, LearnsFromASample) {
 
 TEST_F(TokenizerTest, SaysWhichSizeIsPossible) {
   const std::string too_large = error_and_remedy_of([&] { train({.size = 100'000}); });
-  EXPECT_NE(too_large.find("--size "), std::string::npos) << too_large;
-  const auto most = std::stoll(too_large.substr(too_large.find("--size ") + 7));
+  const std::size_t limit = too_large.find("at most ");
+  ASSERT_NE(limit, std::string::npos) << too_large;
+  const auto most = std::stoll(too_large.substr(limit + 8));
   EXPECT_EQ(train({.size = most}).size(), most);
   const std::string too_small = error_and_remedy_of([&] { train({.size = 16}); });
   const auto least = std::stoll(too_small.substr(too_small.find("--size ") + 7));
