@@ -99,7 +99,7 @@ class LanguageMeasurement {
       text.pieces.push_back(pieces_of(document, tokenizer));
       ids.push_back(text.pieces.back().ids);
     }
-    const auto log_probs = text_log_probs(*trained.run.model, ids, tokenizer.special().eos, trained.run.window());
+    const auto log_probs = text_log_probs(*trained.run.model, ids, tokenizer.special().eos, trained.run.window);
     for (std::size_t d = 0; d < documents_.size(); ++d) {
       std::vector<double>& losses =
           text.losses.emplace_back(by_word(text.pieces[d], log_probs[d], documents_[d].words.size() + 1));
@@ -301,8 +301,7 @@ class LanguageMeasurement {
     for (const SystemRuns& system : systems_) {
       std::vector<DistanceShares>& layers = result_.attention.emplace_back();
       const LanguageRun& run = first_run(system).run;
-      const std::optional<std::int64_t> window = run.window();
-      if (!window) continue;
+      if (!run.window) continue;
       std::vector<std::vector<std::int64_t>> texts;
       for (const DocumentPieces& pieces : text_of(system).pieces) {
         if (texts.size() == kAttendedTexts) break;
@@ -310,7 +309,7 @@ class LanguageMeasurement {
         text.push_back(pieces.ids.back());  // the end token, which is read first
         text.insert(text.end(), pieces.ids.begin(), pieces.ids.end() - 1);
       }
-      layers = attention_by_distance(*run.model, texts, *window);
+      layers = attention_by_distance(*run.model, texts, *run.window);
       for (const DistanceShares& layer : layers) distances = std::max(distances, layer.shares.size());
     }
     for (std::vector<DistanceShares>& layers : result_.attention) {

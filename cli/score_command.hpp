@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/conditions.hpp"
@@ -22,6 +24,7 @@ struct ScoreCommandConfig {
   std::string input = "-";
   std::string contrast;
   bool within_word = false;
+  std::optional<std::int64_t> window;
   FactorFiles factors;
   ModelOptions use;
   ScoreConfig score;
@@ -57,6 +60,12 @@ struct ScoreCommandConfig {
     visit("within-word", self.within_word,
           {.help = "with each piece, also mask the later pieces of its word, which would give it away",
            .only = {kModel, {kBert}}});
+    visit("window", self.window,
+          {.help = "tokens of a text that a Transformer reads at once, half of them again with the next; auto: its table "
+                   "of positions, or without one --length and --memory of training together",
+           .min = 1,
+           .max = 65535,
+           .only = {kModel, {kLanguage}}});
     FactorFiles::visit(self.factors, visit, kTranslations);
     ModelOptions::visit(self.use, visit);
     ScoreConfig::visit(self.score, visit);

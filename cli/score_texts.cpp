@@ -37,6 +37,7 @@ class TextScorer {
     if (kind == RunKind::language) {
       language_ = LanguageRun::load(config.run, config.use.checkpoint, device);
       freeze(*language_->model, config.use.precision);
+      if (config.window) choose_window(*config.window);
     } else {
       bert_ = BertRun::load(config.run, config.use.checkpoint, device);
       bert_->check_fills_masks(config.run);
@@ -81,6 +82,18 @@ class TextScorer {
   }
 
  private:
+  void choose_window(std::int64_t tokens) {
+    const std::string given = "--window: " + std::to_string(tokens) + ", but " + config_.run;
+    if (!language_->window) {
+      throw UserError(given + " is a run of a recurrent model, which reads texts of any length", "leave --window out");
+    }
+    const std::optional<std::int64_t> longest = language_->model->longest();
+    if (longest && tokens > *longest) {
+      throw UserError(given + " has a table of " + std::to_string(*longest) + " positions", "give at most as many");
+    }
+    language_->window = tokens;
+  }
+
   const Tokenizer& tokenizer() const { return bert_ ? bert_->tokenizer : language_->tokenizer; }
 
   const ScoreCommandConfig& config_;

@@ -28,7 +28,7 @@ std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<cons
     scores[i] = {.pieces = std::vector<ForcedPiece>(static_cast<std::size_t>(tokens)),
                  .words = std::ssize(metrics::split_words(lines[i])) + 1,
                  .bytes = std::ssize(lines[i]) + 1};
-    for (const ScoredWindow& window : scored_windows(tokens, run.window())) {
+    for (const ScoredWindow& window : scored_windows(tokens, run.window)) {
       windows.push_back({.text = i, .window = window});
       lengths.push_back(window.length());
     }

@@ -1,6 +1,7 @@
 #include "models/run/language_run.hpp"
 
 #include "core/error.hpp"
+#include "data/corpus/instances.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/run.hpp"
@@ -16,15 +17,14 @@ LanguageRun LanguageRun::load(const fs::path& path, const std::string& checkpoin
   const Tokenizer tokenizer = Tokenizer::load(file);
   check_ends_texts(tokenizer, file);
   const auto make = [&] { return make_language_model(options, tokenizer.size()); };
-  return {.options = options,
-          .tokenizer = tokenizer,
-          .model = load_model(path, checkpoint, device, identity_of(options, tokenizer), make, load_weights),
-          .length = read_config<InstanceConfig>(path / "config.toml", UnknownKeys::ignore).length};
-}
-
-std::optional<std::int64_t> LanguageRun::window() const {
-  if (options.is_recurrent()) return std::nullopt;
-  return model->longest().value_or(length + options.memory);
+  LanguageRun run{.options = options,
+                  .tokenizer = tokenizer,
+                  .model = load_model(path, checkpoint, device, identity_of(options, tokenizer), make, load_weights)};
+  if (!options.is_recurrent()) {
+    const auto trained = read_config<InstanceConfig>(path / "config.toml", UnknownKeys::ignore);
+    run.window = run.model->longest().value_or(trained.length + options.memory);
+  }
+  return run;
 }
 
 void check_ends_texts(const Tokenizer& tokenizer, const fs::path& file) {

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "data/corpus/instances.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "models/language/language_options.hpp"
 
@@ -16,11 +15,9 @@ struct LanguageRun {
   LanguageOptions options;
   Tokenizer tokenizer;
   LanguageModel model;
-  std::int64_t length = InstanceConfig{}.length;  // of the segments of training
-
-  // The tokens of a text that the model reads at once: no two are farther apart than in training. nullopt: all, of a
-  // recurrent model.
-  std::optional<std::int64_t> window() const;
+  // The tokens of a text that the model reads at once; nullopt: all, of a recurrent model. load(): the table of
+  // positions, or without one so many that no two are farther apart than in training.
+  std::optional<std::int64_t> window;
 
   static LanguageRun load(const std::filesystem::path& path, const std::string& checkpoint = "auto",
                           torch::Device device = torch::kCPU);

@@ -149,6 +149,7 @@ TEST(PrunedRun, OfALanguageModelIsTheSilencedOne) {
   const TemporaryDirectory directory;
   LanguageOptions options;
   options.stack = options_to_prune(PositionKind::rotary);
+  options.memory = 3;
   const Tokenizer tokenizer = small_tokenizer({.size = 64});
   const LanguageModel model = make_language_model(options, tokenizer.size());
   initialise(*model, 5);
@@ -160,7 +161,7 @@ TEST(PrunedRun, OfALanguageModelIsTheSilencedOne) {
   ScoreConfig silenced{.workers = 1};
   silenced.edit = &gates;
   const LanguageRun pruned = LanguageRun::load(directory / "pruned");
-  EXPECT_EQ(pruned.window(), 40);
+  EXPECT_EQ(pruned.window, 40 + options.memory);
   expect_same_pieces(score_language(pruned, kPrunedSources, {.workers = 1}),
                      score_language(LanguageRun::load(directory / "whole"), kPrunedSources, silenced));
 }
