@@ -17,7 +17,7 @@ struct LanguageRun {
   LanguageModel model;
   // The tokens of a text that the model reads at once; nullopt: all, of a recurrent model. load(): the table of
   // positions, or without one so many that no two are farther apart than in training.
-  std::optional<std::int64_t> window;
+  std::optional<std::int64_t> window = {};
 
   static LanguageRun load(const std::filesystem::path& path, const std::string& checkpoint = "auto",
                           torch::Device device = torch::kCPU);
