@@ -12,18 +12,16 @@ namespace {
 // 1 / sqrt(2).
 constexpr double kFusedGain = 0.70710678118654752;
 
-Linear projection(torch::nn::Module& module, const char* name, const MultiHeadConfig& config, LinearConfig form) {
+Linear projection(torch::nn::Module& module, const char* name, const MultiHeadConfig& config, LinearConfig form,
+                  double scale = 1) {
   if (form.in == 0) form.in = config.heads.width;
-  form.bias = config.bias, form.deviation = config.deviation;
+  form.bias = config.bias, form.gain *= scale, form.deviation = scale * config.deviation;
   return module.register_module(name, Linear(form));
 }
 
 Linear output_projection(torch::nn::Module& module, const MultiHeadConfig& config) {
-  return module.register_module("out_proj", Linear(LinearConfig{.in = config.heads.columns(),
-                                                                .out = config.heads.width,
-                                                                .bias = config.bias,
-                                                                .gain = config.output_scale,
-                                                                .deviation = config.output_scale * config.deviation}));
+  return projection(module, "out_proj", config, {.in = config.heads.columns(), .out = config.heads.width},
+                    config.output_scale);
 }
 
 class FusedProjections final : public Projections {
