@@ -26,6 +26,9 @@ class DropoutMask {
     return (x ^ (x >> 16)) < threshold_ ? 0.0f : scale_;
   }
 
+  // False if every factor is 1.
+  bool drops() const { return threshold_ > 0; }
+
   static constexpr std::uint32_t kStride = 0x9e3779b1;
   static constexpr std::uint32_t kFirst = 0x7feb352d;
   static constexpr std::uint32_t kSecond = 0x846ca68b;

@@ -57,7 +57,6 @@ struct Work {
             .head_size = width / form.heads,
             .causal = form.causal,
             .mask = DropoutMask(form.dropout),
-            .drop = form.dropout.rate > 0,
             .scale = form.factor(width),
             .bias = biases_NW.defined() ? of_distance_0(biases_NW.const_data_ptr<float>()) : nullptr,
             .bias_stride = biases_NW.defined() ? biases_NW.size(1) : 0,
@@ -81,11 +80,13 @@ Tensor compute_attention(const QueriesKeysValues& sources, const Work& work) {
   Tensor result = at::empty(q.sizes(), q.options());
   with_type(q.scalar_type(), [&](auto type) {
     using T = decltype(type);
-    const kernels::Attention<T> kernel{
-        .q = rows<const T>(q), .k = rows<const T>(k), .v = rows<const T>(v), .out = rows<T>(result)};
-    const auto layout = work.layout(q.size(1));
+    const kernels::Attention<T> kernel{.layout = work.layout(q.size(1)),
+                                       .q = rows<const T>(q),
+                                       .k = rows<const T>(k),
+                                       .v = rows<const T>(v),
+                                       .out = rows<T>(result)};
     work.chunks(q.size(1)).run([&](std::int64_t /*chunk*/, std::int64_t begin, std::int64_t end) {
-      kernels::attention(layout, kernel, begin, end);
+      kernels::attention(kernel, begin, end);
     });
   });
   return result;
@@ -115,18 +116,18 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
     const Tensor dbiases = learns_biases ? chunks.partial_sums(work.biases_NW.numel()) : Tensor();
     with_type(dout.scalar_type(), [&](auto type) {
       using T = decltype(type);
-      const kernels::AttentionBackward<T> kernel{.q = rows<const T>(sources.q()),
+      const kernels::AttentionBackward<T> kernel{.layout = work.layout(dout.size(1)),
+                                                 .q = rows<const T>(sources.q()),
                                                  .k = rows<const T>(sources.k()),
                                                  .v = rows<const T>(sources.v()),
                                                  .dout = rows<const T>(dout),
                                                  .dq = rows<T>(result.q()),
                                                  .dk = rows<T>(result.k()),
                                                  .dv = rows<T>(result.v())};
-      const auto layout = work.layout(dout.size(1));
       chunks.run([&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
         auto part = kernel;
         if (learns_biases) part.dbias = work.of_distance_0(rows<float>(dbiases).row(chunk));
-        kernels::attention_backward(layout, part, begin, end);
+        kernels::attention_backward(part, begin, end);
       });
     });
     Tensor dbiases_ND;

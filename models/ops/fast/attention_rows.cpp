@@ -22,7 +22,7 @@ Tensor attend_rows(const Tensor& q_RH, const HeadsForm& form, std::int64_t max_k
   const std::int64_t work = std::max<std::int64_t>(1, max_keys * width);
   at::parallel_for(0, R, std::max<std::int64_t>(1, 65536 / work), [&](std::int64_t begin, std::int64_t end) {
     std::vector<const T*> keys(max_keys);
-    std::vector<float> scratch(heads * (kernels::padded_head(width / heads) + 2));
+    std::vector<float> scratch(heads * (kernels::padded(width / heads) + 2));
     for (std::int64_t r = begin; r < end; ++r) {
       kernels::attend_query(kernels::QueryOverKeys<T>{.query = queries.row(r),
                                                       .keys = keys.data(),

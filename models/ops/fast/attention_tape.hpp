@@ -126,12 +126,9 @@ struct AttentionTape {
 
   // Computes the contexts of rows [begin, end), with dropout.
   void forward(const Step& step, Rows<T> contexts, RowDropout dropout, std::int64_t begin, std::int64_t end) const {
-    kernels::attend(kernels::Attend<T>{.memory = memory(step),
-                                       .query = scored(step),
-                                       .context = contexts,
-                                       .dropout = dropout,
-                                       .rows = step.ragged},
-                    begin, end);
+    const kernels::Attend<T> attend{
+        .memory = memory(step), .query = scored(step), .context = contexts, .dropout = dropout};
+    kernels::attend(attend, begin, end);
   }
 
   Reading reading;

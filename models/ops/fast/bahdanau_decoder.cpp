@@ -23,7 +23,9 @@ struct BahdanauTape {
         attention(decoder.attention, input.memory, input.layout, steps, cells.top().h),
         context_dropout(decoder.context_dropout) {}
 
-  RowDropout dropout_on_context() const { return row_dropout(context_dropout, attention.values.size(1)); }
+  RowDropout dropout_on_context(const Step& step) const {
+    return row_dropout(context_dropout, step.ragged, attention.values.size(1));
+  }
 
   Steps steps;
   CellStack<T> cells;
@@ -48,8 +50,7 @@ void run_forwards(BahdanauTape<T>& tape, const Tensor& contexts) {
       kernels::copy_rows(kernels::CopyRows<T, T>{.width = W,
                                                  .from = rows<T>(context),
                                                  .to = rows<T>(tape.cells.bottom().x, step.first),
-                                                 .dropout = tape.dropout_on_context(),
-                                                 .rows = step.ragged},
+                                                 .dropout = tape.dropout_on_context(step)},
                          begin, end);
     });
     tape.cells.forward(step, rows<T>(tape.cells.hidden));
@@ -80,8 +81,7 @@ variable_list run_backwards(const BahdanauTape<T>& tape, const Tensor& query_gra
                                                  .from = cells.dx(),
                                                  .to = dcontext,
                                                  .add = true,
-                                                 .dropout = tape.dropout_on_context(),
-                                                 .rows = step.ragged},
+                                                 .dropout = tape.dropout_on_context(step)},
                          begin, end);
       kernels::copy_rows(
           kernels::CopyRows<T, float>{

@@ -46,8 +46,7 @@ struct CellStack {
         kernels::copy_rows(kernels::CopyRows<T, T>{.width = cell.width,
                                                    .from = states,
                                                    .to = rows<T>(cells[l + 1].x, step.first),
-                                                   .dropout = row_dropout(dropouts[l], cell.width),
-                                                   .rows = step.ragged},
+                                                   .dropout = row_dropout(dropouts[l], step.ragged, cell.width)},
                            begin, end);
       });
     }
@@ -81,8 +80,7 @@ class CellStackBackward {
           kernels::copy_rows(kernels::CopyRows<T, float>{.width = H,
                                                          .from = cells_[l + 1].dx(),
                                                          .to = gradient,
-                                                         .dropout = row_dropout(stack_.dropouts[l], H),
-                                                         .rows = step.ragged},
+                                                         .dropout = row_dropout(stack_.dropouts[l], step.ragged, H)},
                              begin, end);
         }
         cell.receive(step, gradient, begin, end);

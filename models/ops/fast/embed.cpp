@@ -29,8 +29,7 @@ Tensor compute_embed(const Tensor& ids, const Tensor& places, const Tensor& tabl
                                    .y = write<T>(y),
                                    .width = width,
                                    .scale = static_cast<float>(scale),
-                                   .mask = DropoutMask(dropout),
-                                   .drop = dropout.rate > 0};
+                                   .mask = DropoutMask(dropout)};
     Chunks(ids.numel(), width).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
       kernels::embed(kernel, begin, end);
     });
@@ -71,9 +70,8 @@ class EmbedFunction : public torch::autograd::Function<EmbedFunction> {
                                              .num_tokens = dy.size(0),
                                              .width = width,
                                              .scale = static_cast<float>(context->saved_data["scale"].toDouble()),
-                                             .mask = DropoutMask(dropout),
-                                             .drop = dropout.rate > 0};
-      Chunks((width + kernels::kWidest - 1) / kernels::kWidest, dy.size(0) * kernels::kWidest)
+                                             .mask = DropoutMask(dropout)};
+      Chunks(kernels::padded(width) / kernels::kWidest, dy.size(0) * kernels::kWidest)
           .run(
               [&](std::int64_t, std::int64_t begin, std::int64_t end) { kernels::embed_backward(kernel, begin, end); });
     });

@@ -18,13 +18,10 @@ void pointwise(const Tensor& x, const Tensor& y, Activation activation, Dropout 
   const std::int64_t numel = x.numel();
   with_type(x.scalar_type(), [&](auto type) {
     using T = decltype(type);
-    const Chunks chunks((numel + kBlock - 1) / kBlock, kBlock);
-    const DropoutMask mask(dropout);
-    chunks.run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
-      kernels::pointwise(
-          kernels::Pointwise<T>{
-              .x = read<T>(x), .y = write<T>(y), .activation = activation, .mask = mask, .drop = dropout.rate > 0},
-          begin * kBlock, std::min(end * kBlock, numel));
+    const kernels::Pointwise<T> kernel{
+        .x = read<T>(x), .y = write<T>(y), .activation = activation, .mask = DropoutMask(dropout)};
+    Chunks((numel + kBlock - 1) / kBlock, kBlock).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      kernels::pointwise(kernel, begin * kBlock, std::min(end * kBlock, numel));
     });
   });
 }
@@ -53,8 +50,7 @@ Tensor pointwise_backward(const Tensor& dy, const Tensor& saved, Activation acti
               .column_sums = want_column_sums ? write<float>(partial) + chunk * width : nullptr,
               .width = width,
               .activation = activation,
-              .mask = mask,
-              .drop = dropout.rate > 0},
+              .mask = mask},
           begin, end);
     });
   });
@@ -168,8 +164,7 @@ Tensor compute_gated(const Tensor& x_MC, const Tensor& dy_MF, Activation activat
                                   .result = write<T>(result),
                                   .width = width,
                                   .activation = activation,
-                                  .mask = DropoutMask(dropout),
-                                  .drop = dropout.rate > 0};
+                                  .mask = DropoutMask(dropout)};
     Chunks(rows, 2 * width).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
       kernels::gated(gated, begin, end);
     });

@@ -31,10 +31,12 @@ struct LuongTape {
 
   std::int64_t width() const { return output.size(1); }
   std::int64_t context_width() const { return combined.size(1) - width(); }
-  RowDropout dropout_on_combined(std::int64_t column) const {
-    return row_dropout(combine_dropout, combined.size(1), column);
+  RowDropout dropout_on_combined(const Step& step, std::int64_t column) const {
+    return row_dropout(combine_dropout, step.ragged, combined.size(1), column);
   }
-  RowDropout dropout_on_fed() const { return row_dropout(feed_dropout, width()); }
+  RowDropout dropout_on_fed(const Step& step) const {  // to the next step
+    return row_dropout(feed_dropout, step.ragged + step.count, width());
+  }
 };
 
 template <class T>
@@ -69,8 +71,7 @@ void combine(const LuongTape<T>& tape, const Step& step) {
                                                .from = output,
                                                .from_index = step.ragged,
                                                .to = rows<T>(tape.cells.bottom().x, step.first + step.count),
-                                               .dropout = tape.dropout_on_fed(),
-                                               .rows = step.ragged + step.count},
+                                               .dropout = tape.dropout_on_fed(step)},
                        begin, std::min(end, step.next));
   });
 }
@@ -88,10 +89,9 @@ void run_forwards(LuongTape<T>& tape) {
       kernels::copy_rows(kernels::CopyRows<T, T>{.width = tape.width(),
                                                  .from = queries,
                                                  .to = combined.columns(W),
-                                                 .dropout = tape.dropout_on_combined(W),
-                                                 .rows = step.ragged},
+                                                 .dropout = tape.dropout_on_combined(step, W)},
                          begin, end);
-      tape.attention.forward(step, combined, tape.dropout_on_combined(0), begin, end);
+      tape.attention.forward(step, combined, tape.dropout_on_combined(step, 0), begin, end);
     });
     combine(tape, step);
   }
@@ -142,8 +142,7 @@ class LuongBackward {
                                                        .from = cells_.dx(),
                                                        .to = dh,
                                                        .add = true,
-                                                       .dropout = tape_.dropout_on_fed(),
-                                                       .rows = step.ragged + step.count},
+                                                       .dropout = tape_.dropout_on_fed(step)},
                            begin, std::min(end, step.next));
       }
       kernels::tanh_backward(kernels::TanhBackward<T>{.width = H,
@@ -164,14 +163,12 @@ class LuongBackward {
       kernels::copy_rows(kernels::CopyRows<T, float>{.width = H,
                                                      .from = rows<T>(combined).columns(W),
                                                      .to = dh,
-                                                     .dropout = tape_.dropout_on_combined(W),
-                                                     .rows = step.ragged},
+                                                     .dropout = tape_.dropout_on_combined(step, W)},
                          begin, end);
       kernels::copy_rows(kernels::CopyRows<T, T>{.width = W,
                                                  .from = rows<T>(combined),
                                                  .to = attention_.context_gradient(step),
-                                                 .dropout = tape_.dropout_on_combined(0),
-                                                 .rows = step.ragged},
+                                                 .dropout = tape_.dropout_on_combined(step, 0)},
                          begin, end);
       attention_.backward(step, dh, begin, end);
     });

@@ -30,8 +30,7 @@ NormResult compute_norm(const Tensor& x, const Tensor& residual, const Tensor& g
                                   .beta = read<float>(beta),
                                   .width = width,
                                   .eps = static_cast<float>(eps),
-                                  .mask = DropoutMask(dropout),
-                                  .drop = dropout.rate > 0};
+                                  .mask = DropoutMask(dropout)};
     Chunks(rows, width).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
       kernels::norm(kernel, begin, end);
     });
@@ -82,8 +81,7 @@ class AddNormFunction : public torch::autograd::Function<AddNormFunction> {
                                       .dgamma = nullptr,
                                       .dbeta = nullptr,
                                       .width = width,
-                                      .mask = DropoutMask(dropout),
-                                      .drop = dropout.rate > 0};
+                                      .mask = DropoutMask(dropout)};
       chunks.run([&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
         kernels::NormBackward<T> mine = kernel;
         mine.dgamma = write<float>(partial) + chunk * sums;

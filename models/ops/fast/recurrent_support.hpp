@@ -63,8 +63,9 @@ struct Step {
   const std::int64_t* ragged;  // the ragged row of each
 };
 
-inline RowDropout row_dropout(Dropout dropout, std::int64_t width, std::int64_t column = 0) {
-  return {.mask = DropoutMask(dropout), .active = dropout.rate > 0, .width = width, .column = column};
+// `rows`: the ragged row of each.
+inline RowDropout row_dropout(Dropout dropout, const std::int64_t* rows, std::int64_t width, std::int64_t column = 0) {
+  return {.mask = DropoutMask(dropout), .rows = rows, .width = width, .column = column};
 }
 
 // Calls f(begin, end) for parts of the step's rows, divided among threads.

@@ -10,19 +10,7 @@
 
 namespace attend::ops::kernels {
 
-void attention(const AttentionLayout& layout, const Attention<float>& a, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(forward(layout, a, begin, end));
-}
-void attention(const AttentionLayout& layout, const Attention<Bf16>& a, std::int64_t begin, std::int64_t end) {
-  ATTEND_CALL(forward(layout, a, begin, end));
-}
-void attention_backward(const AttentionLayout& layout, const AttentionBackward<float>& a, std::int64_t begin,
-                        std::int64_t end) {
-  ATTEND_CALL(backward(layout, a, begin, end));
-}
-void attention_backward(const AttentionLayout& layout, const AttentionBackward<Bf16>& a, std::int64_t begin,
-                        std::int64_t end) {
-  ATTEND_CALL(backward(layout, a, begin, end));
-}
+ATTEND_KERNELS(attention, forward, Attention)
+ATTEND_KERNELS(attention_backward, backward, AttentionBackward)
 
 }  // namespace attend::ops::kernels

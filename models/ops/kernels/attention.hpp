@@ -20,7 +20,6 @@ struct AttentionLayout {
   std::int64_t heads, head_size;
   bool causal;
   DropoutMask mask;
-  bool drop;
   float scale;                            // of the products of queries and keys
   const float* bias = nullptr;            // of distance 0 in head 0, between those of other distances; null: none
   std::int64_t bias_stride = 0;           // from head to head; kWidest numbers are readable after the last distance
@@ -29,21 +28,21 @@ struct AttentionLayout {
 
 template <class T>
 struct Attention {
+  AttentionLayout layout;
   Rows<const T> q, k, v;
   Rows<T> out;
 };
-void attention(const AttentionLayout& layout, const Attention<float>& a, std::int64_t begin, std::int64_t end);
-void attention(const AttentionLayout& layout, const Attention<Bf16>& a, std::int64_t begin, std::int64_t end);
+void attention(const Attention<float>& a, std::int64_t begin, std::int64_t end);
+void attention(const Attention<Bf16>& a, std::int64_t begin, std::int64_t end);
 
 template <class T>
 struct AttentionBackward {
+  AttentionLayout layout;
   Rows<const T> q, k, v, dout;
   Rows<T> dq, dk, dv;
   float* dbias = nullptr;  // laid out as the biases, added to; null: not needed
 };
-void attention_backward(const AttentionLayout& layout, const AttentionBackward<float>& a, std::int64_t begin,
-                        std::int64_t end);
-void attention_backward(const AttentionLayout& layout, const AttentionBackward<Bf16>& a, std::int64_t begin,
-                        std::int64_t end);
+void attention_backward(const AttentionBackward<float>& a, std::int64_t begin, std::int64_t end);
+void attention_backward(const AttentionBackward<Bf16>& a, std::int64_t begin, std::int64_t end);
 
 }  // namespace attend::ops::kernels

@@ -9,15 +9,16 @@ enum class Part {
   left_upper,    // the left factor is 0 where column < row
 };
 
-// c = scale * a b: a [m, k] by element strides, b [k, n] fp32 rows padded with zeros to whole vectors.
+// c = scale * a b: a [m, k] by element strides, b [k, n] with rows padded with zeros to whole vectors.
+struct Factor {
+  const float* data;
+  std::int64_t row, column;
+};
 template <class T>
 struct Product {
-  const float* a;
-  std::int64_t a_row, a_column;
-  const float* b;
-  std::int64_t b_stride;
-  T* c;
-  std::int64_t c_stride;
+  Factor a;
+  Rows<const float> b;
+  Rows<T> c;
   std::int64_t m, n, k;
   float scale = 1;
   Part part = Part::whole;
@@ -30,15 +31,15 @@ ATTEND_INLINE void product_block(const Product<T>& p, std::int64_t row, std::int
   Floats c[rows][vectors] = {};
   const std::int64_t k_begin = p.part == Part::left_upper ? std::min(row, p.k) : 0;
   const std::int64_t k_end = p.part == Part::left_lower ? std::min(row + rows, p.k) : p.k;
-  const float* a = p.a + row * p.a_row + k_begin * p.a_column;
-  const float* b = p.b + k_begin * p.b_stride + column;
-  for (std::int64_t k = k_begin; k < k_end; ++k, a += p.a_column, b += p.b_stride) {
+  const float* a = p.a.data + row * p.a.row + k_begin * p.a.column;
+  const float* b = p.b.row(k_begin) + column;
+  for (std::int64_t k = k_begin; k < k_end; ++k, a += p.a.column, b += p.b.stride) {
     Floats b_row[vectors];
 #pragma GCC unroll 4
     for (int j = 0; j < vectors; ++j) b_row[j] = load(b + j * kLanes);
 #pragma GCC unroll 6
     for (int i = 0; i < rows; ++i) {
-      const Floats a_element = all(a[i * p.a_row]);
+      const Floats a_element = all(a[i * p.a.row]);
 #pragma GCC unroll 4
       for (int j = 0; j < vectors; ++j) c[i][j] += a_element * b_row[j];
     }
@@ -48,7 +49,7 @@ ATTEND_INLINE void product_block(const Product<T>& p, std::int64_t row, std::int
 #pragma GCC unroll 4
     for (int j = 0; j < vectors; ++j) {
       const std::int64_t at = column + j * kLanes;
-      store(p.c + (row + i) * p.c_stride + at, c[i][j] * p.scale, p.n - at);
+      store(p.c.row(row + i) + at, c[i][j] * p.scale, p.n - at);
     }
   }
 }
@@ -70,21 +71,11 @@ void product(const Product<T>& p) {
 // One stage of transposing a square: swaps the off-diagonal blocks of every square of width 2 * distance.
 template <int distance>
 ATTEND_INLINE void transpose_stage(Floats (&x)[kLanes]) {
-  const Words lanes = lane_numbers();
-  const Words d = Words{} + distance;
-  const Ints low = reinterpret_cast<Ints>((lanes & d) == 0 ? lanes : lanes - d + kLanes);
-  const Ints high = reinterpret_cast<Ints>((lanes & d) == 0 ? lanes + d : lanes + kLanes);
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) {
-    if (i & distance) continue;
-    const Floats a = x[i], b = x[i + distance];
-    x[i] = __builtin_shuffle(a, b, low);
-    x[i + distance] = __builtin_shuffle(a, b, high);
+    if (!(i & distance)) exchange<distance>(x[i], x[i + distance]);
   }
 }
-
-// The padded length of a row: `n` rounded up to whole vectors.
-constexpr std::int64_t padded(std::int64_t n) { return (n + kWidest - 1) / kWidest * kWidest; }
 
 // Writes to [columns, padded(count)] = rowsᵀ, zero after the last row.
 template <class T>
@@ -125,15 +116,13 @@ struct Item {
 
 ATTEND_INLINE Item item_of(const AttentionLayout& a, std::int64_t number) {
   const std::int64_t b = number / a.heads, h = number % a.heads;
-  Item item{};
-  item.head = h;
-  item.first_query = a.query_offsets[b];
-  item.queries = a.query_offsets[b + 1] - item.first_query;
-  item.first_key = a.key_offsets[b];
-  item.keys = a.key_offsets[b + 1] - item.first_key;
-  item.column = h * a.head_size;
-  item.first_index = static_cast<std::uint32_t>(number * a.max_queries * a.max_keys);
-  return item;
+  return {.head = h,
+          .first_query = a.query_offsets[b],
+          .queries = a.query_offsets[b + 1] - a.query_offsets[b],
+          .first_key = a.key_offsets[b],
+          .keys = a.key_offsets[b + 1] - a.key_offsets[b],
+          .column = h * a.head_size,
+          .first_index = static_cast<std::uint32_t>(number * a.max_queries * a.max_keys)};
 }
 
 // The buffers of a thread, each large enough for the largest sentence.
@@ -191,13 +180,9 @@ ATTEND_INLINE void softmax(float* row, std::int64_t n, std::int64_t keys) {
 ATTEND_INLINE void score(const AttentionLayout& layout, const Item& item, const float* rows, const float* columns,
                          float scale, float* to) {
   const std::int64_t stride = padded(item.keys);
-  product(Product<float>{.a = rows,
-                         .a_row = padded(layout.head_size),
-                         .a_column = 1,
-                         .b = columns,
-                         .b_stride = stride,
-                         .c = to,
-                         .c_stride = stride,
+  product(Product<float>{.a = {rows, padded(layout.head_size), 1},
+                         .b = {columns, stride},
+                         .c = {to, stride},
                          .m = item.queries,
                          .n = stride,
                          .k = layout.head_size,
@@ -220,7 +205,8 @@ ATTEND_INLINE void weigh(const AttentionLayout& layout, const Item& item, const 
 }
 
 template <class T>
-void forward(const AttentionLayout& layout, const Attention<T>& a, std::int64_t begin, std::int64_t end) {
+void forward(const Attention<T>& a, std::int64_t begin, std::int64_t end) {
+  const AttentionLayout& layout = a.layout;
   const std::int64_t size = layout.head_size, width = padded(size);
   Scratch scratch(layout, 1, 2, 1);
   float* q = scratch.query_rows();
@@ -229,26 +215,21 @@ void forward(const AttentionLayout& layout, const Attention<T>& a, std::int64_t 
   float* weights = scratch.scores();
   for (std::int64_t number = begin; number < end; ++number) {
     const Item item = item_of(layout, number);
-    const Rows<T> out = a.out.from(item.first_query).columns(item.column);
     const std::int64_t stride = padded(item.keys);
     widen(a.q.from(item.first_query).columns(item.column), item.queries, size, q);
     transpose(a.k.from(item.first_key).columns(item.column), item.keys, size, k_transposed);
     widen(a.v.from(item.first_key).columns(item.column), item.keys, size, v);
     weigh(layout, item, q, k_transposed, weights);
-    for (std::int64_t t = 0; t < item.queries && layout.drop; ++t) {
+    for (std::int64_t t = 0; t < item.queries && layout.mask.drops(); ++t) {
       float* row = weights + t * stride;
       const std::uint32_t index = item.first_index + static_cast<std::uint32_t>(t * layout.max_keys);
       for (std::int64_t s = 0; s < stride; s += kLanes) {
         store(row + s, load(row + s) * keep(layout.mask, index + static_cast<std::uint32_t>(s)));
       }
     }
-    product(Product<T>{.a = weights,
-                       .a_row = stride,
-                       .a_column = 1,
-                       .b = v,
-                       .b_stride = width,
-                       .c = out.data,
-                       .c_stride = out.stride,
+    product(Product<T>{.a = {weights, stride, 1},
+                       .b = {v, width},
+                       .c = a.out.from(item.first_query).columns(item.column),
                        .m = item.queries,
                        .n = size,
                        .k = item.keys,
@@ -257,7 +238,8 @@ void forward(const AttentionLayout& layout, const Attention<T>& a, std::int64_t 
 }
 
 template <class T>
-void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std::int64_t begin, std::int64_t end) {
+void backward(const AttentionBackward<T>& a, std::int64_t begin, std::int64_t end) {
+  const AttentionLayout& layout = a.layout;
   const std::int64_t size = layout.head_size, width = padded(size);
   const Part lower = layout.causal ? Part::left_lower : Part::whole;
   const Part upper = layout.causal ? Part::left_upper : Part::whole;
@@ -268,7 +250,7 @@ void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std:
   float* k_transposed = scratch.key_rows();
   float* v_transposed = scratch.key_rows();
   float* weights = scratch.scores();
-  float* kept_weights = layout.drop ? scratch.scores() : weights;  // after dropout
+  float* kept_weights = layout.mask.drops() ? scratch.scores() : weights;  // after dropout
   float* dscores = scratch.scores();
   for (std::int64_t number = begin; number < end; ++number) {
     const Item item = item_of(layout, number);
@@ -290,7 +272,7 @@ void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std:
       for (std::int64_t s = 0; s < stride; s += kLanes) {
         const Floats p = load(row + s);
         Floats d = first(seen - s, load(d_row + s), 0);
-        if (layout.drop) {
+        if (layout.mask.drops()) {
           const Floats kept = keep(layout.mask, index + static_cast<std::uint32_t>(s));
           d *= kept;
           store(kept_weights + t * stride + s, p * kept);
@@ -304,40 +286,25 @@ void backward(const AttentionLayout& layout, const AttentionBackward<T>& a, std:
       float* dbias = bias_row(layout, a.dbias, item, t);
       for (std::int64_t s = 0; s < stride; s += kLanes) store(dbias + s, load(dbias + s) + load(d_row + s));
     }
-    const Rows<T> dq = a.dq.from(item.first_query).columns(item.column);
-    const Rows<T> dk = a.dk.from(item.first_key).columns(item.column);
-    const Rows<T> dv = a.dv.from(item.first_key).columns(item.column);
-    product(Product<T>{.a = dscores,
-                       .a_row = stride,
-                       .a_column = 1,
-                       .b = k,
-                       .b_stride = width,
-                       .c = dq.data,
-                       .c_stride = dq.stride,
+    product(Product<T>{.a = {dscores, stride, 1},
+                       .b = {k, width},
+                       .c = a.dq.from(item.first_query).columns(item.column),
                        .m = item.queries,
                        .n = size,
                        .k = item.keys,
                        .scale = layout.scale,
                        .part = lower});
-    product(Product<T>{.a = dscores,
-                       .a_row = 1,
-                       .a_column = stride,
-                       .b = q,
-                       .b_stride = width,
-                       .c = dk.data,
-                       .c_stride = dk.stride,
+    product(Product<T>{.a = {dscores, 1, stride},
+                       .b = {q, width},
+                       .c = a.dk.from(item.first_key).columns(item.column),
                        .m = item.keys,
                        .n = size,
                        .k = item.queries,
                        .scale = layout.scale,
                        .part = upper});
-    product(Product<T>{.a = kept_weights,
-                       .a_row = 1,
-                       .a_column = stride,
-                       .b = dout,
-                       .b_stride = width,
-                       .c = dv.data,
-                       .c_stride = dv.stride,
+    product(Product<T>{.a = {kept_weights, 1, stride},
+                       .b = {dout, width},
+                       .c = a.dv.from(item.first_key).columns(item.column),
                        .m = item.keys,
                        .n = size,
                        .k = item.queries,

@@ -16,7 +16,6 @@ struct Embed {
   std::int64_t width;
   float scale;
   DropoutMask mask;
-  bool drop;
 };
 void embed(const Embed<float>& a, std::int64_t begin, std::int64_t end);
 void embed(const Embed<Bf16>& a, std::int64_t begin, std::int64_t end);
@@ -34,7 +33,6 @@ struct EmbedBackward {
   std::int64_t width;
   float scale;
   DropoutMask mask;
-  bool drop;
 };
 void embed_backward(const EmbedBackward<float>& a, std::int64_t begin, std::int64_t end);
 void embed_backward(const EmbedBackward<Bf16>& a, std::int64_t begin, std::int64_t end);

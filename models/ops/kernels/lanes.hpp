@@ -55,14 +55,6 @@ ATTEND_INLINE void store(T* p, Floats x, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) p[i] = part[i];
 }
 
-ATTEND_INLINE float to_float(float x) { return x; }
-ATTEND_INLINE float to_float(Bf16 x) {
-  const std::uint32_t u = static_cast<std::uint32_t>(x.bits) << 16;
-  float f;
-  std::memcpy(&f, &u, sizeof f);
-  return f;
-}
-
 ATTEND_INLINE Floats select(Ints condition, Floats yes, Floats no) { return condition ? yes : no; }
 // Returns the second argument if either is NaN.
 ATTEND_INLINE Floats max(Floats a, Floats b) { return a > b ? a : b; }
@@ -75,6 +67,16 @@ ATTEND_INLINE Floats first(std::int64_t n, Floats x, float rest) {
 template <int distance>
 ATTEND_INLINE Floats swap_lanes(Floats x) {
   return __builtin_shuffle(x, reinterpret_cast<Ints>(lane_numbers() ^ static_cast<std::uint32_t>(distance)));
+}
+// The lanes of a whose number has the bit `distance` change places with those of b that lack it.
+template <int distance>
+ATTEND_INLINE void exchange(Floats& a, Floats& b) {
+  const Words lanes = lane_numbers(), d = Words{} + distance;
+  const Ints low = reinterpret_cast<Ints>((lanes & d) == 0 ? lanes : lanes - d + kLanes);
+  const Ints high = reinterpret_cast<Ints>((lanes & d) == 0 ? lanes + d : lanes + kLanes);
+  const Floats before = a;
+  a = __builtin_shuffle(before, b, low);
+  b = __builtin_shuffle(before, b, high);
 }
 ATTEND_INLINE float sum(Floats x) {
   if constexpr (kLanes >= 16) x += swap_lanes<8>(x);
@@ -172,9 +174,9 @@ ATTEND_INLINE Floats keep(const DropoutMask& mask, std::uint32_t i) {
   x = x ^ (x >> 16);
   return select(x < mask.threshold(), Floats{}, all(mask.scale()));
 }
-ATTEND_INLINE Floats keep(const RowDropout& dropout, std::int64_t row, std::int64_t j) {
-  if (!dropout.active) return all(1);
-  return keep(dropout.mask, static_cast<std::uint32_t>(row * dropout.width + dropout.column + j));
+ATTEND_INLINE Floats keep(const RowDropout& dropout, std::int64_t i, std::int64_t j) {
+  if (!dropout.mask.drops()) return all(1);
+  return keep(dropout.mask, static_cast<std::uint32_t>(dropout.rows[i] * dropout.width + dropout.column + j));
 }
 
 }  // namespace attend::ops::kernels::ATTEND_LEVEL

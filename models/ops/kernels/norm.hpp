@@ -20,7 +20,6 @@ struct Norm {
   std::int64_t width;
   float eps;
   DropoutMask mask;
-  bool drop;
 };
 void norm(const Norm<float>& a, std::int64_t begin, std::int64_t end);
 void norm(const Norm<Bf16>& a, std::int64_t begin, std::int64_t end);
@@ -37,12 +36,11 @@ struct NormBackward {
   const float* rstd;
   const float* gamma;
   T* dsum;
-  T* dx;  // or null
+  T* dx;  // null if the mask drops nothing: it equals dsum
   float* dgamma;
   float* dbeta;  // null: RMS norm
   std::int64_t width;
   DropoutMask mask;
-  bool drop;
 };
 void norm_backward(const NormBackward<float>& a, std::int64_t begin, std::int64_t end);
 void norm_backward(const NormBackward<Bf16>& a, std::int64_t begin, std::int64_t end);

@@ -11,7 +11,7 @@ void forward_rows(const Norm<T>& a, std::int64_t begin, std::int64_t end) {
       for (std::int64_t c = 0; c < a.width; c += kLanes) {
         const std::int64_t i = row * a.width + c, n = a.width - c;
         Floats x = load(a.x + i, n);
-        if (a.drop) x *= keep(a.mask, static_cast<std::uint32_t>(i));
+        if (a.mask.drops()) x *= keep(a.mask, static_cast<std::uint32_t>(i));
         store(sum_row + c, load(a.residual + i, n) + x, n);
       }
       in = sum_row;
@@ -67,7 +67,7 @@ void backward_rows(const NormBackward<T>& a, std::int64_t begin, std::int64_t en
       Floats d = rstd * (load(a.dy + i, n) * load(a.gamma + c, n) - mean_g - normalised * mean_product);
       if (a.dsum_in) d += load(a.dsum_in + i, n);
       store(a.dsum + i, d, n);
-      if (a.dx) store(a.dx + i, a.drop ? d * keep(a.mask, static_cast<std::uint32_t>(i)) : d, n);
+      if (a.dx) store(a.dx + i, d * keep(a.mask, static_cast<std::uint32_t>(i)), n);
     }
   }
 }

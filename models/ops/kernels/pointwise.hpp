@@ -12,7 +12,6 @@ struct Pointwise {
   T* y;
   Activation activation;
   DropoutMask mask;
-  bool drop;
 };
 void pointwise(const Pointwise<float>& a, std::int64_t begin, std::int64_t end);
 void pointwise(const Pointwise<Bf16>& a, std::int64_t begin, std::int64_t end);
@@ -30,7 +29,6 @@ struct PointwiseBackward {
   std::int64_t width;
   Activation activation;
   DropoutMask mask;
-  bool drop;
 };
 void pointwise_backward(const PointwiseBackward<float>& a, std::int64_t begin, std::int64_t end);
 void pointwise_backward(const PointwiseBackward<Bf16>& a, std::int64_t begin, std::int64_t end);
@@ -45,7 +43,6 @@ struct Gated {
   std::int64_t width;
   Activation activation;
   DropoutMask mask;
-  bool drop;
 };
 void gated(const Gated<float>& a, std::int64_t begin, std::int64_t end);
 void gated(const Gated<Bf16>& a, std::int64_t begin, std::int64_t end);

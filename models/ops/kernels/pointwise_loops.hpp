@@ -55,29 +55,29 @@ template <Activation kind, class T>
 ATTEND_INLINE void forward_range(const Pointwise<T>& a, std::int64_t begin, std::int64_t end) {
   for (std::int64_t i = begin; i < end; i += kLanes) {
     Floats y = activate<kind>(load(a.x + i, end - i));
-    if (a.drop) y *= keep(a.mask, static_cast<std::uint32_t>(i));
+    if (a.mask.drops()) y *= keep(a.mask, static_cast<std::uint32_t>(i));
     store(a.y + i, y, end - i);
   }
 }
 
 template <Activation kind, class T>
 ATTEND_INLINE void backward_rows(const PointwiseBackward<T>& a, std::int64_t begin, std::int64_t end) {
-  const float unscale = a.drop ? 1 / a.mask.scale() : 1.0f;
+  const float unscale = a.mask.drops() ? 1 / a.mask.scale() : 1.0f;
   for (std::int64_t row = begin; row < end; ++row) {
     for (std::int64_t c = 0; c < a.width; c += kLanes) {
       const std::int64_t i = row * a.width + c, n = a.width - c;
       const Floats saved = kind == Activation::none ? Floats{} : load(a.saved + i, n);
       Floats dx = load(a.dy + i, n);
-      if (kind == Activation::relu && a.drop) {
+      if (kind == Activation::relu && a.mask.drops()) {
         // Dropped elements are 0 in y, like those cut by relu, so the hash is not needed again.
         dx = select(saved > 0, dx * a.mask.scale(), Floats{});
       } else {
-        if (a.drop) dx *= keep(a.mask, static_cast<std::uint32_t>(i));
+        if (a.mask.drops()) dx *= keep(a.mask, static_cast<std::uint32_t>(i));
         if (kind != Activation::none) dx *= slope<kind>(saved, unscale);
       }
       if (a.y) {
         Floats y = activate<kind>(saved);
-        if (a.drop) y *= keep(a.mask, static_cast<std::uint32_t>(i));
+        if (a.mask.drops()) y *= keep(a.mask, static_cast<std::uint32_t>(i));
         store(a.y + i, y, n);
       }
       if (a.dx) store(a.dx + i, dx, n);
@@ -95,7 +95,7 @@ ATTEND_INLINE void gated_rows(const Gated<T>& a, std::int64_t begin, std::int64_
       const std::int64_t i = row * a.width + c, n = a.width - c;
       const Floats inner = load(x + c, n), gate = load(x + a.width + c, n), active = activate<kind>(inner);
       Floats factor = a.dy ? load(a.dy + i, n) : all(1);
-      if (a.drop) factor *= keep(a.mask, static_cast<std::uint32_t>(i));
+      if (a.mask.drops()) factor *= keep(a.mask, static_cast<std::uint32_t>(i));
       if (a.dy) {
         const Floats saved = kind == Activation::tanh ? active : inner;
         store(dx + c, factor * gate * slope<kind>(saved, 1), n);

@@ -6,8 +6,6 @@
 
 namespace attend::ops::kernels {
 
-constexpr std::int64_t padded_head(std::int64_t head_size) { return (head_size + kWidest - 1) / kWidest * kWidest; }
-
 // One query over `num_keys` keys at arbitrary addresses, softmax(scale q kᵀ + bias) v; a key's value is stored
 // `value_offset` elements after it.
 template <class T>
@@ -21,7 +19,7 @@ struct QueryOverKeys {
   float scale;
   const float* bias;         // of each key in head 0; null: none
   std::int64_t bias_stride;  // from head to head
-  float* scratch;            // heads * (padded_head(head_size) + 2) numbers
+  float* scratch;            // heads * (padded(head_size) + 2) numbers
   T* context;                // out: [heads * head_size], the weighted sum of the values
 };
 void attend_query(const QueryOverKeys<float>& row);
@@ -57,8 +55,7 @@ struct Attend {
   QueryMemory<T> memory;
   Rows<T> query;
   Rows<T> context;
-  RowDropout dropout = {};             // on the context
-  const std::int64_t* rows = nullptr;  // indices of the rows for dropout; read if it is active
+  RowDropout dropout = {};  // on the context
 };
 void attend(const Attend<float>& step, std::int64_t begin, std::int64_t end);
 void attend(const Attend<Bf16>& step, std::int64_t begin, std::int64_t end);

@@ -18,13 +18,10 @@ ATTEND_INLINE void softmax(float* scores, std::int64_t n) {
 // One stage of the sums below: vector i receives pairwise sums of vectors i and i + distance.
 template <int distance>
 ATTEND_INLINE void add_stage(Floats (&x)[kLanes]) {
-  const Words lanes = lane_numbers(), d = Words{} + distance;
-  const Ints low = reinterpret_cast<Ints>((lanes & d) == 0 ? lanes : lanes - d + kLanes);
-  const Ints high = reinterpret_cast<Ints>((lanes & d) == 0 ? lanes + d : lanes + kLanes);
 #pragma GCC unroll 8
   for (int i = 0; i < distance; ++i) {
-    const Floats a = x[i], b = x[i + distance];
-    x[i] = __builtin_shuffle(a, b, low) + __builtin_shuffle(a, b, high);
+    exchange<distance>(x[i], x[i + distance]);
+    x[i] += x[i + distance];
   }
 }
 
@@ -64,7 +61,7 @@ ATTEND_INLINE void add_values(const T* const (&keys)[kLanes], std::int64_t colum
 // score appears (Milakov and Gimelshein 2018, arXiv 1805.02867).
 template <class T>
 void over_keys(const QueryOverKeys<T>& row) {
-  const std::int64_t size = row.head_size, n = row.num_keys, stride = padded_head(size);
+  const std::int64_t size = row.head_size, n = row.num_keys, stride = padded(size);
   float* sums = row.scratch;                   // [heads, stride], sums of values
   float* totals = sums + row.heads * stride;   // per head, sums of weights
   float* largest_scores = totals + row.heads;  // per head
@@ -168,7 +165,7 @@ void forward(const Attend<T>& step, std::int64_t begin, std::int64_t end) {
   const std::int64_t A = memory.key_width, V = memory.value_width;
   for (std::int64_t i = begin; i < end; ++i) {
     const Reach span = reach(memory, i);
-    const std::int64_t row = step.dropout.active ? step.rows[i] : 0, count = span.end - span.begin;
+    const std::int64_t count = span.end - span.begin;
     float* all_weights = memory.weights + memory.first_weight[i];
     float* weights = all_weights + span.begin;
     const T *query = step.query.row(i), *keys = memory.keys + (span.first + span.begin) * A,
@@ -197,7 +194,7 @@ void forward(const Attend<T>& step, std::int64_t begin, std::int64_t end) {
     weighted_sum(
         V, count, weights, 1, [&](std::int64_t s) __attribute__((always_inline)) { return values + s * V; },
         [&](std::int64_t j, Floats sum) __attribute__((always_inline)) {
-          store(step.context.row(i) + j, sum * keep(step.dropout, row, j), V - j);
+          store(step.context.row(i) + j, sum * keep(step.dropout, i, j), V - j);
         });
   }
 }

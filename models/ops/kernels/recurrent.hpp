@@ -42,8 +42,7 @@ struct CellBackward {
 void cell_backward(const CellBackward<float>& step, std::int64_t begin, std::int64_t end);
 void cell_backward(const CellBackward<Bf16>& step, std::int64_t begin, std::int64_t end);
 
-// to = from * dropout, or to += from * dropout; rows of either side may be selected by index (null: in order). `rows`:
-// the ragged row of each, which indexes the dropout mask.
+// to = from * dropout, or to += from * dropout; rows of either side may be selected by index (null: in order).
 template <class From, class To>
 struct CopyRows {
   std::int64_t width;
@@ -53,7 +52,6 @@ struct CopyRows {
   const std::int64_t* to_index = nullptr;
   bool add = false;
   RowDropout dropout = {};
-  const std::int64_t* rows = nullptr;  // read if dropout is active
 };
 void copy_rows(const CopyRows<float, float>& copy, std::int64_t begin, std::int64_t end);
 void copy_rows(const CopyRows<Bf16, Bf16>& copy, std::int64_t begin, std::int64_t end);

@@ -153,10 +153,9 @@ void copy_each(const CopyRows<From, To>& copy, std::int64_t begin, std::int64_t 
   for (std::int64_t i = begin; i < end; ++i) {
     const From* from = copy.from.row(copy.from_index != nullptr ? copy.from_index[i] : i);
     To* to = copy.to.row(copy.to_index != nullptr ? copy.to_index[i] : i);
-    const std::int64_t row = copy.dropout.active ? copy.rows[i] : 0;
     for (std::int64_t j = 0; j < copy.width; j += kLanes) {
       const std::int64_t n = copy.width - j;
-      Floats x = load(from + j, n) * keep(copy.dropout, row, j);
+      Floats x = load(from + j, n) * keep(copy.dropout, i, j);
       if (copy.add) x += load(to + j, n);
       store(to + j, x, n);
     }

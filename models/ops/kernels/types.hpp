@@ -24,17 +24,18 @@ struct Rows {
   Rows columns(std::int64_t first) const { return {data + first, stride}; }
 };
 
-// Dropout on a column range of a larger matrix: element (row, j) here is element (row, column + j) of a matrix with
-// `width` columns.
+// Dropout on some rows and columns of a larger matrix: element (i, j) here is element (rows[i], column + j) of a matrix
+// with `width` columns.
 struct RowDropout {
   DropoutMask mask{Dropout{}};
-  bool active = false;
+  const std::int64_t* rows = nullptr;  // read if the mask drops
   std::int64_t width = 0;
   std::int64_t column = 0;
 };
 
 // The widest vector at any level (lanes.hpp): padded sizes are multiples of it.
 inline constexpr std::int64_t kWidest = 16;
+constexpr std::int64_t padded(std::int64_t n) { return (n + kWidest - 1) / kWidest * kWidest; }
 
 // Calls f(std::integral_constant<int, n>) for n = min(count, most): tiles are templates over their numbers of rows and
 // panels, so that their sums stay in registers.
