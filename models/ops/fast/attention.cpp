@@ -7,7 +7,7 @@
 namespace attend::ops::fast {
 namespace {
 
-// Sizes, offsets and biases, as tensors where autograd functions have to save them.
+// What both passes read besides queries, keys and values.
 struct Work {
   Tensor query_offsets, key_offsets, numbers;
   Tensor biases_NW;  // W: distances, and kWidest more columns that vectors may read; undefined: no biases
@@ -25,28 +25,6 @@ struct Work {
         max_queries(queries.max_length),
         max_keys(keys.max_length),
         form(heads_form) {}
-
-  explicit Work(AutogradContext& context, const variable_list& saved)
-      : query_offsets(saved[0]),
-        key_offsets(saved[1]),
-        numbers(saved[2]),
-        biases_NW(saved[3]),
-        sentences(saved[0].size(0) - 1),
-        max_queries(context.saved_data["max_queries"].toInt()),
-        max_keys(context.saved_data["max_keys"].toInt()),
-        form{.heads = context.saved_data["heads"].toInt(),
-             .causal = context.saved_data["causal"].toBool(),
-             .dropout = remembered_dropout(context),
-             .scale = context.saved_data["scale"].toDouble()} {}
-
-  void remember_in(AutogradContext& context) const {
-    context.saved_data["max_queries"] = max_queries;
-    context.saved_data["max_keys"] = max_keys;
-    context.saved_data["heads"] = form.heads;
-    context.saved_data["causal"] = form.causal;
-    context.saved_data["scale"] = form.scale;
-    remember(context, form.dropout);
-  }
 
   kernels::AttentionLayout layout(std::int64_t width) const {
     return {.query_offsets = read<std::int64_t>(query_offsets),
@@ -97,17 +75,16 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& first, const std::optional<Tensor>& second,
                         const std::optional<Tensor>& third, const std::optional<Tensor>& biases_ND, const Work& work) {
     const QueriesKeysValues sources{first, defined_or_not(second), defined_or_not(third)};
-    work.remember_in(*context);
+    hold(*context, work);
     context->saved_data["dbias"] = biases_ND && biases_ND->requires_grad();
-    context->save_for_backward({work.query_offsets, work.key_offsets, work.numbers, work.biases_NW, sources.first,
-                                sources.second, sources.third});
+    context->save_for_backward({sources.first, sources.second, sources.third});
     return compute_attention(sources, work);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const Work work(*context, saved);
-    const QueriesKeysValues sources{saved[4], saved[5], saved[6]};
+    const Work& work = held<Work>(*context);
+    const QueriesKeysValues sources{saved[0], saved[1], saved[2]};
     const auto like = [](const Tensor& x) { return x.defined() ? at::empty(x.sizes(), x.options()) : Tensor(); };
     const QueriesKeysValues result{like(sources.first), like(sources.second), like(sources.third)};
     const Tensor dout = gradients[0].contiguous();

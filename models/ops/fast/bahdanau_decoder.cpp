@@ -98,34 +98,23 @@ variable_list run_backwards(const BahdanauTape<T>& tape, const Tensor& query_gra
   return gradients;
 }
 
-struct BahdanauCall {
-  const BahdanauDecoder& decoder;
-  const DecoderInput& input;
-};
-
 template <class T>
 class BahdanauFunction : public torch::autograd::Function<BahdanauFunction<T>> {
  public:
   // `inputs` is passed for autograd: the inputs of attention, then those of the cells. Returns queries and contexts.
-  static variable_list forward(AutogradContext* context, at::TensorList /*inputs*/, const BahdanauCall& call) {
-    auto tape = c10::make_intrusive<Held<std::optional<BahdanauTape<T>>>>();
-    tape->value.emplace(call.decoder, call.input);
-    const Tensor& values = tape->value->attention.values;
-    const Tensor contexts = at::empty({call.input.embedded_ME.size(0), values.size(1)}, values.options());
-    run_forwards(*tape->value, contexts);
-    const Tensor queries = tape->value->attention.queries.index_select(0, index(tape->value->steps.packed));
-    context->saved_data["tape"] = c10::IValue::make_capsule(tape);
-    context->save_for_backward({queries, contexts});
-    return {queries, contexts};
+  static variable_list forward(AutogradContext* context, at::TensorList /*inputs*/, const BahdanauDecoder& decoder,
+                               const DecoderInput& input) {
+    BahdanauTape<T>& tape = hold(*context, BahdanauTape<T>(decoder, input));
+    const Tensor& values = tape.attention.values;
+    const Tensor contexts = at::empty({input.embedded_ME.size(0), values.size(1)}, values.options());
+    run_forwards(tape, contexts);
+    return {tape.attention.queries.index_select(0, index(tape.steps.packed)), contexts};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto capsule = context->saved_data["tape"].toCapsule();
-    const auto& tape = *static_cast<Held<std::optional<BahdanauTape<T>>>&>(*capsule).value;
-    const auto outputs = context->get_saved_variables();
     variable_list all =
-        run_backwards(tape, defined_or_zeros(gradients[0], outputs[0]), defined_or_zeros(gradients[1], outputs[1]));
-    all.emplace_back();  // no gradient for `call`
+        run_backwards(held<BahdanauTape<T>>(*context), gradients[0].contiguous(), gradients[1].contiguous());
+    all.resize(all.size() + 2);  // no gradients for `decoder` and `input`
     return all;
   }
 };
@@ -138,7 +127,7 @@ BahdanauOutput bahdanau_decoder(const BahdanauDecoder& decoder, const DecoderInp
     inputs.insert(inputs.end(), read.begin(), read.end());
   }
   return with_type(input.embedded_ME.scalar_type(), [&](auto type) -> BahdanauOutput {
-    const auto outputs = BahdanauFunction<decltype(type)>::apply(at::TensorList(inputs), BahdanauCall{decoder, input});
+    const auto outputs = BahdanauFunction<decltype(type)>::apply(at::TensorList(inputs), decoder, input);
     return {.query_MH = outputs[0], .context_MW = outputs[1]};
   });
 }

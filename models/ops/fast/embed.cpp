@@ -46,12 +46,12 @@ class EmbedFunction : public torch::autograd::Function<EmbedFunction> {
     context->saved_data["scale"] = scale;
     context->saved_data["rows"] = table.size(0);
     context->saved_data["positions"] = positions ? positions->size(0) : 0;
-    remember(*context, dropout);
+    hold(*context, dropout);
     return compute_embed(ids, defined_or_not(places), table, scale, defined_or_not(positions), to, dropout);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const Dropout dropout = remembered_dropout(*context);
+    const Dropout dropout = held<Dropout>(*context);
     const variable_list saved = context->get_saved_variables();
     const Tensor dy = gradients[0].contiguous();
     const std::int64_t width = dy.size(1);

@@ -85,7 +85,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     context->save_for_backward({saved_unless_recomputable(x_MI), working, result.saved});
     context->saved_data["activation"] = static_cast<std::int64_t>(activation);
     context->saved_data["bias"] = bias.has_value();
-    remember(*context, after);
+    hold(*context, after);
     return result.y;
   }
 
@@ -94,7 +94,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     const Tensor& working = saved[1];
     const bool want_bias = context->saved_data["bias"].toBool() && context->needs_input_grad(2);
     const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
-    const Dropout after = remembered_dropout(*context);
+    const Dropout after = held<Dropout>(*context);
     const Tensor dy = gradients[0].contiguous(), dx = is_identity(activation, after) ? dy : at::empty_like(dy);
     variable_list result(6);
     result[2] = pointwise_backward(dy, saved[2], activation, after, dx, Tensor(), want_bias);
@@ -113,7 +113,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     const LinearResult hidden = compute_linear(x_MH, working1, bias1, activation, between);
     context->save_for_backward({saved_unless_recomputable(x_MH), working1, hidden.saved, working2});
     context->saved_data["activation"] = static_cast<std::int64_t>(activation);
-    remember(*context, between);
+    hold(*context, between);
     return compute_linear(hidden.y, working2, bias2, Activation::none, {}).y;
   }
 
@@ -127,7 +127,7 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     const Tensor d_MF =
         products::linear(dy_MH, working2.t(), Tensor());  // gradient of the activation's output, then of its input
     variable_list result(9);
-    result[2] = pointwise_backward(d_MF, before_MF, activation, remembered_dropout(*context), d_MF, hidden_MF,
+    result[2] = pointwise_backward(d_MF, before_MF, activation, held<Dropout>(*context), d_MF, hidden_MF,
                                    context->needs_input_grad(2));
     if (hidden_MF.defined()) result[3] = products::outer(dy_MH, hidden_MF);
     result[4] =
@@ -141,14 +141,14 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
 class DropoutFunction : public torch::autograd::Function<DropoutFunction> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x, Dropout dropout) {
-    remember(*context, dropout);
+    hold(*context, dropout);
     const Tensor y = at::empty_like(x, at::MemoryFormat::Contiguous);
     pointwise(x.contiguous(), y, Activation::none, dropout);
     return y;
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const Tensor dx = at::empty_like(gradients[0], at::MemoryFormat::Contiguous);
-    pointwise(gradients[0].contiguous(), dx, Activation::none, remembered_dropout(*context));
+    pointwise(gradients[0].contiguous(), dx, Activation::none, held<Dropout>(*context));
     return {dx, Tensor()};
   }
 };
@@ -177,13 +177,13 @@ class GatedFunction : public torch::autograd::Function<GatedFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x_MC, Activation activation, Dropout dropout) {
     context->save_for_backward({x_MC});
     context->saved_data["activation"] = static_cast<std::int64_t>(activation);
-    remember(*context, dropout);
+    hold(*context, dropout);
     return compute_gated(x_MC, Tensor(), activation, dropout);
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
     return {compute_gated(context->get_saved_variables()[0], gradients[0].contiguous(), activation,
-                          remembered_dropout(*context)),
+                          held<Dropout>(*context)),
             Tensor(), Tensor()};
   }
 };

@@ -184,31 +184,22 @@ class LuongBackward {
   Tensor dh_;       // fp32, of one step
 };
 
-struct LuongCall {
-  const LuongDecoder& decoder;
-  const DecoderInput& input;
-};
-
 template <class T>
 class LuongFunction : public torch::autograd::Function<LuongFunction<T>> {
  public:
   // `inputs` is passed for autograd: W_c, the inputs of attention, the inputs of the cells.
-  static Tensor forward(AutogradContext* context, at::TensorList /*inputs*/, const LuongCall& call) {
-    auto tape = c10::make_intrusive<Held<std::optional<LuongTape<T>>>>();
-    tape->value = make_luong_tape<T>(call.decoder, call.input);
-    run_forwards(*tape->value);
-    const Tensor output = tape->value->output;
-    // The tape keeps its own handle, to avoid a reference cycle between output and node.
-    tape->value->output = output.detach();
-    context->saved_data["tape"] = c10::IValue::make_capsule(tape);
+  static Tensor forward(AutogradContext* context, at::TensorList /*inputs*/, const LuongDecoder& decoder,
+                        const DecoderInput& input) {
+    LuongTape<T>& tape = hold(*context, make_luong_tape<T>(decoder, input));
+    run_forwards(tape);
+    const Tensor output = tape.output;
+    tape.output = output.detach();  // its own handle, to avoid a reference cycle between output and node
     return output;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& output_gradients) {
-    const auto capsule = context->saved_data["tape"].toCapsule();
-    const auto& tape = *static_cast<Held<std::optional<LuongTape<T>>>&>(*capsule).value;
-    variable_list all = LuongBackward<T>(tape, defined_or_zeros(output_gradients[0], tape.output)).run();
-    all.emplace_back();  // no gradient for `call`
+    variable_list all = LuongBackward<T>(held<LuongTape<T>>(*context), output_gradients[0].contiguous()).run();
+    all.resize(all.size() + 2);  // no gradients for `decoder` and `input`
     return all;
   }
 };
@@ -221,7 +212,7 @@ Tensor luong_decoder(const LuongDecoder& decoder, const DecoderInput& input) {
     inputs.insert(inputs.end(), read.begin(), read.end());
   }
   return with_type(input.embedded_ME.scalar_type(), [&](auto type) -> Tensor {
-    return LuongFunction<decltype(type)>::apply(at::TensorList(inputs), LuongCall{decoder, input});
+    return LuongFunction<decltype(type)>::apply(at::TensorList(inputs), decoder, input);
   });
 }
 

@@ -48,14 +48,14 @@ class AddNormFunction : public torch::autograd::Function<AddNormFunction> {
     context->save_for_backward({result.sum, result.mean, result.rstd, gamma, shift});
     context->saved_data["eps"] = eps;
     context->set_materialize_grads(false);
-    remember(*context, dropout);
+    hold(*context, dropout);
     if (!residual) return {result.y};
     return {result.sum, result.y};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const bool has_residual = gradients.size() == 2;
-    const Dropout dropout = remembered_dropout(*context);
+    const Dropout dropout = held<Dropout>(*context);
     const variable_list saved = context->get_saved_variables();
     const Tensor& sum = saved[0];
     const Tensor& gamma = saved[3];

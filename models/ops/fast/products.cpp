@@ -32,20 +32,9 @@ const auto& reorder_linear_weight() {
   return op;
 }
 
-bool has_onednn() {
-#if defined(__x86_64__)
-  // The CPU features that oneDNN requires for bf16.
-  static const bool has = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                          __builtin_cpu_supports("avx512dq") && linear_pointwise() && reorder_linear_weight();
-  return has;
-#else
-  return false;
-#endif
-}
-
 bool takes_onednn(at::ScalarType type) {
 #if defined(__x86_64__)
-  return has_onednn() && (type == at::kBFloat16 || __builtin_cpu_is("amd"));
+  return multiplies_bf16() && (type == at::kBFloat16 || __builtin_cpu_is("amd"));
 #else
   return false;
 #endif
@@ -62,7 +51,16 @@ Tensor linear_onednn(const Tensor& x, const Tensor& weight, const Tensor& bias, 
 
 }  // namespace
 
-bool multiplies_bf16() { return has_onednn(); }
+bool multiplies_bf16() {
+#if defined(__x86_64__)
+  // The CPU features that oneDNN requires for bf16.
+  static const bool has_onednn = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                                 __builtin_cpu_supports("avx512dq") && linear_pointwise() && reorder_linear_weight();
+  return has_onednn;
+#else
+  return false;
+#endif
+}
 
 void set_primitive_cache(std::int64_t parameters, bool sizes_recur) {
   const char* count = "64";                   // enough for one update

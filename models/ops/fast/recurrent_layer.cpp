@@ -8,12 +8,12 @@ namespace {
 // The output of a layer, or its gradients; each direction has its own columns.
 struct LayerResult {
   Tensor output;                    // ragged, [M, directions * H]
-  Tensor memory;                    // cell states of an LSTM at each token, fp32, if wanted
   Tensor last_hidden, last_memory;  // [B, directions * H]; the latter for an LSTM, fp32
+  Tensor memory;                    // cell states of an LSTM at each token, fp32, if wanted
 
   variable_list defined() const {
     variable_list all;
-    for (const Tensor& x : {output, memory, last_hidden, last_memory}) {
+    for (const Tensor& x : {output, last_hidden, last_memory, memory}) {
       if (x.defined()) all.push_back(x);
     }
     return all;
@@ -141,11 +141,6 @@ void for_directions(std::size_t directions, const F& f) {
   }
 }
 
-struct LayerCall {
-  const LayerInput& input;
-  std::span<const Direction> directions;
-};
-
 template <class T>
 struct LayerTape {
   std::vector<std::optional<DirectionTape<T>>> directions;
@@ -157,51 +152,34 @@ class LayerFunction : public torch::autograd::Function<LayerFunction<T>> {
  public:
   // `inputs` is passed for autograd: x, the parts of the start state, the four parameters of each direction. Returns
   // the defined tensors of LayerResult.
-  static variable_list forward(AutogradContext* context, at::TensorList inputs, const LayerCall& call) {
+  static variable_list forward(AutogradContext* context, at::TensorList inputs, const LayerInput& given,
+                               std::span<const Direction> directions) {
     const Tensor x = inputs[0].contiguous();
-    const LayerInput input{x, call.input.layout, call.input.start, call.input.wants_memory};
-    const CellWeights& cell = call.directions[0].cell;
-    const std::int64_t B = input.layout.size(), width = std::ssize(call.directions) * cell.weight_hh.master().size(1);
+    const LayerInput input{x, given.layout, given.start, given.wants_memory};
+    const CellWeights& cell = directions[0].cell;
+    const std::int64_t B = input.layout.size(), width = std::ssize(directions) * cell.weight_hh.master().size(1);
     const auto start = [&](std::size_t p, at::ScalarType type) {  // kept by a sentence without tokens
       return input.start != nullptr ? input.start->parts[p].detach().clone(at::MemoryFormat::Contiguous)
                                     : at::zeros({B, width}, type);
     };
     LayerResult result{.output = at::empty({x.size(0), width}, x.options()),
-                       .memory = {},
                        .last_hidden = start(0, x.scalar_type()),
-                       .last_memory = {}};
+                       .last_memory = {},
+                       .memory = {}};
     if (cell.kind == CellKind::lstm) result.last_memory = start(1, at::kFloat);
     if (input.wants_memory) result.memory = at::empty({x.size(0), width}, at::kFloat);
-    auto tape = c10::make_intrusive<Held<LayerTape<T>>>();
-    tape->value = {.directions = {}, .has_start = input.start != nullptr};
-    tape->value.directions.resize(call.directions.size());
-    for_directions(call.directions.size(), [&](std::size_t d) {
-      tape->value.directions[d] = run_forwards<T>(input, call.directions[d], d, result);
-    });
-    context->saved_data["tape"] = c10::IValue::make_capsule(tape);
-    context->saved_data["memory"] = result.memory.defined();
-    context->saved_data["last memory"] = result.last_memory.defined();
-    const variable_list outputs = result.defined();
-    context->save_for_backward(outputs);
-    return outputs;
+    LayerTape<T>& tape = hold(*context, LayerTape<T>{.directions = {}, .has_start = input.start != nullptr});
+    tape.directions.resize(directions.size());
+    for_directions(directions.size(),
+                   [&](std::size_t d) { tape.directions[d] = run_forwards<T>(input, directions[d], d, result); });
+    return result.defined();
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto capsule = context->saved_data["tape"].toCapsule();
-    const auto& tape = static_cast<Held<LayerTape<T>>&>(*capsule).value;
-    const auto outputs = context->get_saved_variables();
-    std::size_t i = 0;
-    const auto next = [&](bool defined) {
-      if (!defined) return Tensor();
-      const Tensor gradient = defined_or_zeros(gradients[i], outputs[i]);
-      ++i;
-      return gradient;
-    };
-    LayerResult result;
-    result.output = next(true);
-    result.memory = next(context->saved_data["memory"].toBool());
-    result.last_hidden = next(true);
-    result.last_memory = next(context->saved_data["last memory"].toBool());
+    const auto& tape = held<LayerTape<T>>(*context);
+    const auto gradient = [&](std::size_t i) { return i < gradients.size() ? gradients[i].contiguous() : Tensor(); };
+    const LayerResult result{
+        .output = gradient(0), .last_hidden = gradient(1), .last_memory = gradient(2), .memory = gradient(3)};
     CellState start;
     if (tape.has_start) {
       start.parts.push_back(result.last_hidden.clone());
@@ -215,7 +193,7 @@ class LayerFunction : public torch::autograd::Function<LayerFunction<T>> {
     for (const CellGradients& direction : found) {
       all.insert(all.end(), {direction.weight_ih, direction.weight_hh, direction.bias_ih, direction.bias_hh});
     }
-    all.emplace_back();  // no gradient for `call`
+    all.resize(all.size() + 2);  // no gradients for `given` and `directions`
     return all;
   }
 };
@@ -255,12 +233,12 @@ LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> 
     inputs.insert(inputs.end(), {cell.weight_ih.master(), cell.weight_hh.master(), cell.bias_ih, cell.bias_hh});
   }
   const auto outputs = with_type(input.x_MI.scalar_type(), [&](auto type) {
-    return LayerFunction<decltype(type)>::apply(at::TensorList(inputs), LayerCall{input, directions});
+    return LayerFunction<decltype(type)>::apply(at::TensorList(inputs), input, directions);
   });
-  LayerOutput result{.output_MC = outputs[0], .memory_MC = {}, .last = {}};
-  std::size_t i = 1;
-  if (input.wants_memory) result.memory_MC = outputs[i++];
-  result.last.parts.assign(outputs.begin() + static_cast<std::ptrdiff_t>(i), outputs.end());
+  LayerOutput result{.output_MC = outputs[0], .memory_MC = {}, .last = {{outputs.begin() + 1, outputs.end()}}};
+  if (!input.wants_memory) return result;
+  result.memory_MC = outputs.back();
+  result.last.parts.pop_back();
   return result;
 }
 

@@ -37,10 +37,6 @@ inline Tensor block(const Tensor& buffer, std::int64_t first, std::int64_t count
   return buffer.narrow(0, first, (count + kRowBlock - 1) / kRowBlock * kRowBlock);
 }
 
-inline Tensor defined_or_zeros(const Tensor& gradient, const Tensor& like) {
-  return gradient.defined() ? gradient.to(like.scalar_type()).contiguous() : at::zeros_like(like);
-}
-
 // Rows of a tensor, or empty rows if it is undefined.
 template <class T>
 Rows<T> rows_or_none(const Tensor& x, std::int64_t first = 0) {
@@ -73,11 +69,5 @@ template <class F>
 void for_rows(const Step& step, const F& f) {
   at::parallel_for(0, step.count, kGrain, f);
 }
-
-// Holds a tape in the saved data of an autograd function.
-template <class T>
-struct Held : torch::CustomClassHolder {
-  T value;
-};
 
 }  // namespace attend::ops::fast

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <type_traits>
+#include <utility>
 
 #include "models/ops/kernels/types.hpp"
 #include "models/ops/paths.hpp"
@@ -66,13 +66,21 @@ class Chunks {
   std::int64_t rows_, count_;
 };
 
-inline void remember(AutogradContext& context, Dropout dropout) {
-  context.saved_data["rate"] = dropout.rate;
-  context.saved_data["key"] = static_cast<std::int64_t>(dropout.key);
+// A value that the forward pass of an autograd function saves for the backward pass, which sees it as `held`.
+template <class T>
+struct Held : torch::CustomClassHolder {
+  explicit Held(T saved) : value(std::move(saved)) {}
+  T value;
+};
+template <class T>
+T& hold(AutogradContext& context, T value) {
+  const auto saved = c10::make_intrusive<Held<T>>(std::move(value));
+  context.saved_data["held"] = c10::IValue::make_capsule(saved);
+  return saved->value;
 }
-inline Dropout remembered_dropout(AutogradContext& context) {
-  return {.rate = context.saved_data["rate"].toDouble(),
-          .key = static_cast<std::uint64_t>(context.saved_data["key"].toInt())};
+template <class T>
+const T& held(AutogradContext& context) {
+  return static_cast<const Held<T>&>(*context.saved_data["held"].toCapsule()).value;
 }
 
 // Autograd functions take optional tensors, ops undefined ones.
