@@ -16,7 +16,6 @@
 // Legend: docs/architecture.md; N the memory.
 #pragma once
 
-#include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
 #include <cstdint>
@@ -58,6 +57,5 @@ class CausalTransformerImpl final : public LanguageModelImpl {
   AddedPositions positions_;
   Stack decoder_;
 };
-TORCH_MODULE(CausalTransformer);
 
 }  // namespace attend

@@ -84,13 +84,12 @@ LanguageModel make_language_model(const LanguageOptions& options, std::int64_t v
     const std::int64_t sums = stack.layers * (stack.block.feed_forward > 0 ? 2 : 1);
     stack.block.branch_scale = 1 / std::sqrt(static_cast<double>(sums));
   }
-  if (!options.is_recurrent()) return CausalTransformer(stack, options.memory).ptr();
-  return RecurrentLanguage(RecurrentLanguageConfig{.vocabulary = vocabulary,
-                                                   .width = stack.block.width,
-                                                   .layers = stack.layers,
-                                                   .cell = kind_of(options.cell),
-                                                   .dropout = options.stack.dropout})
-      .ptr();
+  if (!options.is_recurrent()) return std::make_shared<CausalTransformerImpl>(stack, options.memory);
+  return std::make_shared<RecurrentLanguageImpl>(RecurrentLanguageConfig{.vocabulary = vocabulary,
+                                                                         .width = stack.block.width,
+                                                                         .layers = stack.layers,
+                                                                         .cell = kind_of(options.cell),
+                                                                         .dropout = options.stack.dropout});
 }
 
 }  // namespace attend

@@ -11,7 +11,6 @@
 // Legend: docs/architecture.md.
 #pragma once
 
-#include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
 #include <cstdint>
@@ -51,6 +50,5 @@ class RecurrentLanguageImpl final : public LanguageModelImpl {
   Embedding embedding_;
   Recurrence layers_;
 };
-TORCH_MODULE(RecurrentLanguage);
 
 }  // namespace attend

@@ -11,8 +11,6 @@
 // Legend: docs/architecture.md.
 #pragma once
 
-#include <torch/nn/module.h>
-#include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
 #include <cstdint>
@@ -67,6 +65,5 @@ class TransformerImpl : public Seq2SeqImpl {
   AddedPositions src_positions_;
   AddedPositions tgt_positions_;  // sinusoids are shared with the source
 };
-TORCH_MODULE(Transformer);
 
 }  // namespace attend
