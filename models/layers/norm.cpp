@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include "core/error.hpp"
-
 namespace attend {
 
 using torch::Tensor;
@@ -44,7 +42,6 @@ Norm make_norm(NormKind kind, std::int64_t width, double eps) {
     case NormKind::rms: return std::make_shared<LayerNormImpl>(width, eps, /*centred=*/false);
     case NormKind::batch: return std::make_shared<BatchNormImpl>(width, eps);
   }
-  ensure(false, "the kind of norm is known");
   return nullptr;
 }
 
