@@ -11,6 +11,7 @@
 #include "cli/input.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/options.hpp"
 #include "data/text/factors.hpp"
 #include "eval/line_requests.hpp"
@@ -92,7 +93,7 @@ struct TranslateConfig {
       if (*file != "-") continue;
       throw UserError(origins(option) + " is -, but standard output carries the translations", "name a file");
     }
-    if (!scores.empty() && scores == alignment) {
+    if (!scores.empty() && !alignment.empty() && same_file(scores, alignment)) {
       throw UserError(origins("scores") + " is the file of " + origins("alignment"), "name two files");
     }
     TranslateConfig resolved = *this;

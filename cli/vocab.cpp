@@ -1,6 +1,7 @@
 // attend vocab: trains one tokenizer on all files together, or one per file.
-#include <filesystem>
-#include <set>
+#include <algorithm>
+#include <string>
+#include <vector>
 
 #include "cli/command.hpp"
 #include "core/error.hpp"
@@ -46,10 +47,10 @@ void make(const std::vector<std::string>& input, const std::string& output, cons
 
 void run(const VocabConfig& config, const OptionOrigins&) {
   signals::install();
-  std::set<std::filesystem::path> names;
   for (const std::string& output : config.output) {
     refuse_existing(output, "--output");
-    if (!names.insert(std::filesystem::absolute(output).lexically_normal()).second) {
+    const auto is_output = [&](const std::string& other) { return same_file(output, other); };
+    if (std::ranges::count_if(config.output, is_output) > 1) {
       throw UserError(output + ": duplicate --output", "name another file");
     }
   }

@@ -123,6 +123,10 @@ void write_file_atomic(const fs::path& path, std::string_view bytes) {
   file.commit();
 }
 
+bool same_file(const fs::path& a, const fs::path& b) {
+  return fs::absolute(a).lexically_normal() == fs::absolute(b).lexically_normal();
+}
+
 void refuse_existing(const fs::path& path, std::string_view option) {
   if (fs::exists(fs::symlink_status(path))) {
     throw UserError(path.string() + ": already exists", "choose another " + std::string(option));

@@ -25,6 +25,9 @@ void read_blocks(const std::filesystem::path& path, const std::function<void(std
 
 void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
 
+// True if both name the same file, such as "a" and "./a", whether or not it exists.
+bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
+
 // Throws UserError if `path`, the value of `option`, exists.
 void refuse_existing(const std::filesystem::path& path, std::string_view option);
 

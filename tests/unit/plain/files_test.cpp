@@ -57,6 +57,12 @@ TEST(Files, EmptyFilesAreFiles) {
   EXPECT_EQ(MappedFile(directory / "a").bytes().size(), 0);
 }
 
+TEST(Files, AFileHasSeveralNames) {
+  EXPECT_TRUE(same_file("a", "./b/../a"));
+  EXPECT_TRUE(same_file("a", fs::current_path() / "a"));
+  EXPECT_FALSE(same_file("a", "b/a"));
+}
+
 TEST(Files, HashIsXxh3) {
   // XXH3_128bits of no bytes, from the specification's reference implementation.
   EXPECT_EQ(hash_hex({}), "99aa06d3014798d86001c324468d497f");
