@@ -42,6 +42,11 @@ bool has_recurrent_attention(const ModelConfig& model) {
   return model.model == ModelKind::luong || model.model == ModelKind::bahdanau;
 }
 
+[[noreturn]] void refuse_without_attention(const std::string& run, const std::string& what) {
+  throw UserError(run + ": " + what + ", which has no self-attention",
+                  "give a run of a Transformer or a BERT, or one that translates with recurrent attention");
+}
+
 // Every head of these layers.
 std::vector<HeadPlace> heads_of_layers(const std::vector<LayerAttention>& layers) {
   std::vector<HeadPlace> heads;
@@ -95,19 +100,12 @@ class HeadMeasurement {
   }
 
  private:
-  void refuse_without_self_attention(bool lacks, const std::string& what) const {
-    if (!lacks) return;
-    throw UserError(study_.run + ": " + what + ", which has no self-attention",
-                    "give a run of a Transformer or a BERT, or one that translates with recurrent attention");
-  }
-
   void study_translation(const std::filesystem::path& path) {
     const Run run = Run::load(path, study_.use.checkpoint, device_);
     if (run.tokenizers.factors.count() > 0) {
       throw UserError(study_.run + ": it reads source factors, which are not among the sentences that are read",
                       "give a run without --source-factors");
     }
-    refuse_without_self_attention(run.config.model == ModelKind::fixed, "a model of kind fixed");
     if (has_recurrent_attention(run.config)) {
       freeze(*run.model, study_.use.precision);
       replace(run);
@@ -194,8 +192,6 @@ class HeadMeasurement {
 
   void study_language(const std::filesystem::path& path) {
     const LanguageRun run = LanguageRun::load(path, study_.use.checkpoint, device_);
-    refuse_without_self_attention(run.options.is_recurrent(),
-                                  fmt::format("a language model of --cell {}", name_of(run.options.cell)));
     const std::vector<std::string> texts = first_texts();
     silence("the pieces of " + study_.data, run,
             [&](const ScoreConfig& config) { return losses_of(score_language(run, texts, config)); });
@@ -280,7 +276,7 @@ class HeadMeasurement {
   }
 
   void finish() {
-    refuse_without_self_attention(self_attention_.empty(), "an encoder that mixes tokens without weights");
+    if (self_attention_.empty()) refuse_without_attention(study_.run, "an encoder that mixes tokens without weights");
     if (known_words_ == 0) {
       throw UserError(study_.data + ": the tokenizer of " + study_.run + " knows none of its words",
                       "give sentences in the language and script that the run was trained on");
@@ -335,6 +331,19 @@ class HeadMeasurement {
 };
 
 }  // namespace
+
+void check_attends(const std::string& run) {
+  const std::filesystem::path path = run_of_best_seed(run), file = path / "config.toml";
+  const RunKind kind = kind_of_run(path);
+  if (kind == RunKind::train && read_config<ModelConfig>(file, UnknownKeys::ignore).model == ModelKind::fixed) {
+    refuse_without_attention(run, "a model of kind fixed");
+  }
+  if (kind != RunKind::language) return;
+  const auto options = read_config<LanguageOptions>(file, UnknownKeys::ignore);
+  if (options.is_recurrent()) {
+    refuse_without_attention(run, fmt::format("a language model of --cell {}", name_of(options.cell)));
+  }
+}
 
 bool translates_recurrently(const std::filesystem::path& run) {
   return kind_of_run(run) == RunKind::train &&

@@ -63,6 +63,9 @@ struct HeadStudy {
   }
 };
 
+// Throws UserError for a run whose options leave its model without attention; and as in kind_of_run.
+void check_attends(const std::string& run);
+
 // True for a translation run whose recurrent decoder attends: it has no heads to describe, but its attention can be
 // replaced. UserError as in kind_of_run.
 bool translates_recurrently(const std::filesystem::path& run);
@@ -70,9 +73,10 @@ bool translates_recurrently(const std::filesystem::path& run);
 // `command` of the result is left empty. The self-attention is that of the encoder of a translation run, of a BERT, or
 // of a causal Transformer. The loss of silenced heads is that of masked pieces (BERT), of all pieces (language model),
 // or of the translations in `test`; heads are not silenced without these, or in a BERT without a head for masked
-// pieces. For a recurrent translation run, only `test` is read. UserError for a run that cannot be pruned although a
-// share is given, that has no attention or reads source factors, or whose tokenizer knows no word of the data; for data
-// without a relation between words that the model sees; and as in read_word_links. Interrupted after SIGINT or SIGTERM.
+// pieces. For a recurrent translation run, only `test` is read. The caller has checked the run (check_attends).
+// UserError for a run that cannot be pruned although a share is given, whose encoder has no weights, that reads source
+// factors, or whose tokenizer knows no word of the data; for data without a relation between words that the model sees;
+// and as in read_word_links. Interrupted after SIGINT or SIGTERM.
 HeadReport study_heads(const HeadStudy& study);
 
 }  // namespace attend

@@ -51,6 +51,7 @@ struct HeadsOfRunConfig {
 
 // Throws UserError if an option that this kind of run needs is missing, or a given one does not apply to it.
 void check_use(const HeadStudy& study, const OptionOrigins& origins) {
+  check_attends(study.run);
   const std::filesystem::path path = run_of_best_seed(study.run);
   const RunKind kind = kind_of_run(path);
   const std::string of_run = "for " + study.run + ", ";
