@@ -17,6 +17,7 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
 #include "core/random.hpp"
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
@@ -28,6 +29,7 @@ constexpr std::size_t kMaxLineBytes = 4000;  // longer lines, rarely prose, are 
 constexpr std::uint64_t kUsualBytes = 20'000'000;
 // Fixed, so that the threads' sums are added in the same order on every machine.
 constexpr const char* kNumThreads = "4";
+constexpr std::int64_t kSpecialPieces = 7, kBytes = 256;
 
 // True if the line is non-empty after the library's normalisation: the library aborts if no line is. It also skips
 // lines with ▅, which it uses internally.
@@ -174,8 +176,9 @@ std::optional<std::string> number_after(const std::string& message, const std::s
 
 constexpr const char* kOfTrain = " (in attend train and pretrain: --vocab-type, --vocab-size)";
 
-[[noreturn]] void explain(const std::string& message, std::int64_t size) {
-  const std::string asked = "a vocabulary of " + std::to_string(size) + " pieces ";
+// `fixed`: pieces that every text has, which are special or bytes.
+[[noreturn]] void explain(const std::string& message, std::int64_t size, std::int64_t fixed) {
+  const std::string asked = "a vocabulary of " + counted(size, "piece") + " ";
   if (const auto most = number_after(message, "Please set it to a value <= ")) {
     throw UserError(asked + "is too large for this text",
                     "leave --size out or set it to at most " + *most + kOfTrain + ", or use more text");
@@ -185,6 +188,11 @@ constexpr const char* kOfTrain = " (in attend train and pretrain: --vocab-type, 
     throw UserError(asked + "is too small for the characters of this text",
                     (least ? "use --size " + *least + " or more" : std::string("use a larger --size")) + kOfTrain +
                         ", or attend vocab with a lower --character-coverage");
+  }
+  if (size < fixed) {
+    throw UserError(asked + "is too small: " + std::to_string(fixed) + " pieces are special" +
+                        (fixed > kSpecialPieces ? " or bytes" : ""),
+                    "leave --size out or set it to at least " + std::to_string(fixed) + kOfTrain);
   }
   throw UserError("cannot train a tokenizer on this text: " + message,
                   "use more text, or another --type or --size" + std::string(kOfTrain));
@@ -208,7 +216,7 @@ using Options = std::unordered_map<std::string, std::string>;
 
 // SentencePiece cannot be interrupted: it runs in its own thread, which survives a stop request until the process ends,
 // so the thread owns all its data.
-std::string run_sentencepiece(Options options, std::vector<std::string> lines, std::int64_t size) {
+std::string run_sentencepiece(Options options, std::vector<std::string> lines, std::int64_t size, std::int64_t fixed) {
   struct Work {
     Options options;
     std::vector<std::string> lines;
@@ -230,7 +238,7 @@ std::string run_sentencepiece(Options options, std::vector<std::string> lines, s
     if (polls % kPollsPerLine == 0) log::info("tokenizer: still training, {} s", polls / 10);
   }
   trained.get();
-  if (!work->error.empty()) explain(work->error, size);
+  if (!work->error.empty()) explain(work->error, size, fixed);
   return std::move(work->bytes);
 }
 
@@ -259,7 +267,8 @@ Tokenizer train_tokenizer(const std::vector<std::string>& files, const Tokenizer
                      {"minloglevel", "2"}};
   log_costs(sample, config.type);
   const auto start = std::chrono::steady_clock::now();
-  std::string bytes = run_sentencepiece(std::move(options), std::move(sample.lines), size);
+  const std::int64_t fixed = kSpecialPieces + (config.byte_fallback ? kBytes : 0);
+  std::string bytes = run_sentencepiece(std::move(options), std::move(sample.lines), size, fixed);
   Tokenizer tokenizer = Tokenizer::from_bytes(std::move(bytes), "the new tokenizer");
   log::info("tokenizer: {} pieces, trained in {:.0f} s", tokenizer.size(),
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());

@@ -203,6 +203,13 @@ TEST_F(TokenizerTest, SaysWhichSizeIsPossible) {
   const std::string too_small = error_and_remedy_of([&] { train({.size = 16}); });
   const auto least = std::stoll(too_small.substr(too_small.find("--size ") + 7));
   EXPECT_EQ(train({.size = least}).size(), least);
+  for (const std::int64_t size : {1, 3, 6}) {
+    EXPECT_NE(error_and_remedy_of([&] { train({.type = TokenizerType::word, .size = size}); }).find("at least 7 "),
+              std::string::npos)
+        << size;
+  }
+  const TokenizerConfig bytes{.type = TokenizerType::character, .size = 262, .byte_fallback = true};
+  EXPECT_NE(error_and_remedy_of([&] { train(bytes); }).find("at least 263 "), std::string::npos);
 }
 
 TEST_F(TokenizerTest, TrainsOnTheSmallestText) {
