@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -42,10 +43,13 @@ ScoreJson sums_json(const ScoreSums& sums, const std::string& kind) {
           {kind + "perplexity_word", sums.perplexity_by_word()}};
 }
 
+std::string number_or_dash(double value) { return std::isnan(value) ? "–" : fmt::format("{:.3f}", value); }
+
 std::string sums_text(const ScoreSums& sums, const std::string& kind) {
-  return fmt::format("{}, {:.3f} nats per line; {}perplexity {:.3f} of {} pieces, {:.3f} of {} words",
+  return fmt::format("{}, {:.3f} nats per line; {}perplexity {} of {} pieces, {} of {} words",
                      counted(sums.lines, "line"), sums.log_prob / static_cast<double>(sums.lines), kind,
-                     sums.perplexity_by_piece(), sums.pieces, sums.perplexity_by_word(), sums.words);
+                     number_or_dash(sums.perplexity_by_piece()), sums.pieces, number_or_dash(sums.perplexity_by_word()),
+                     sums.words);
 }
 
 ScoreJson accuracy_json(const ContrastTally& tally) {

@@ -72,8 +72,8 @@ class TextScorer {
   }
 
   void report(const std::string& name, const LanguageTally& tally) const {
-    log::info("{0}: {1}; {3:.3f} {2}bits per byte", name, sums_text(tally, bert_ ? "pseudo-" : ""),
-              bert_ ? "pseudo-" : "", tally.bits_per_byte());
+    const std::string kind = bert_ ? "pseudo-" : "";
+    log::info("{}: {}; {} {}bits per byte", name, sums_text(tally, kind), number_or_dash(tally.bits_per_byte()), kind);
   }
 
   void report(const LanguageTally& better, const LanguageTally& worse) const {
