@@ -33,8 +33,7 @@ class DistanceScope : public Scope {
   // Fused ops exist only on the CPU, so no bias has to be moved.
   bool describe_heads(ops::HeadsForm& form) const override {
     if (!scope_->describe_heads(form)) return false;
-    const torch::Tensor biases_ND = all_ND(form.longest);
-    form.biases_ND = form.biases_ND.defined() ? form.biases_ND + biases_ND : biases_ND;
+    form.add_biases(all_ND(form.longest));
     return true;
   }
 

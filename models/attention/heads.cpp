@@ -43,8 +43,7 @@ std::shared_ptr<Score> score_of(const HeadsConfig& config) {
 // Expresses the causal mask as biases by distance, for queries that are only some of their sentence's tokens.
 void mask_by_distance(ops::HeadsForm& form) {
   const Tensor ahead_1D = at::arange(1 - form.longest, form.longest, at::kLong).gt(0).unsqueeze(0);
-  const Tensor biases_1D = at::zeros(ahead_1D.sizes()).masked_fill_(ahead_1D, -std::numeric_limits<float>::infinity());
-  form.biases_ND = form.biases_ND.defined() ? form.biases_ND + biases_1D : biases_1D;
+  form.add_biases(at::zeros(ahead_1D.sizes()).masked_fill_(ahead_1D, -std::numeric_limits<float>::infinity()));
   form.causal = false;
 }
 
