@@ -77,16 +77,11 @@ struct GenerateConfig {
            .min = 0,
            .max = 100,
            .only = kSamples});
-    visit_truncations(self, visit, kSamples);
+    visit_draws(self, visit, kSamples);
     visit("epsilon", self.epsilon,
           {.help = "draw from pieces with at least this probability, or else from the likeliest",
            .min = 0,
            .max = 1,
-           .only = kSamples});
-    visit("seed", self.seed,
-          {.help = "seed of the draws, which depend on neither batches nor workers",
-           .min = 0,
-           .max = 9e15,
            .only = kSamples});
     visit.group("Speed");
     visit("batch-size", self.batch_size, {.help = "prompts per batch of a worker", .min = 1, .max = 10000});

@@ -15,9 +15,14 @@ template <>
 inline constexpr auto kEnumNames<LengthPenaltyKind> = std::to_array<EnumName<LengthPenaltyKind>>(
     {{LengthPenaltyKind::power, "power"}, {LengthPenaltyKind::gnmt, "gnmt"}});
 
-// Visits the options of a config that keep the likeliest pieces of a distribution.
+// Visits the options of a config that draws pieces: the seed, and those that keep the likeliest of a distribution.
 template <class Config, class Visitor>
-void visit_truncations(Config& config, Visitor& visit, const Condition& only) {
+void visit_draws(Config& config, Visitor& visit, const Condition& only) {
+  visit("seed", config.seed,
+        {.help = "seed of the draws, which depend on neither batches nor workers",
+         .min = 0,
+         .max = 9e15,
+         .only = only});
   visit("top-k", config.top_k,
         {.help = "draw from this many likeliest pieces; 0: all", .min = 0, .max = 1e6, .only = only});
   visit("top-p", config.top_p,
@@ -108,17 +113,12 @@ struct SearchConfig {
            .min = 0,
            .max = 1000});
     constexpr Condition kSampling = {"sample"};
-    visit("seed", self.seed,
-          {.help = "seed of the draws, which depend on neither batches nor workers",
-           .min = 0,
-           .max = 9e15,
-           .only = kSampling});
     visit("temperature", self.temperature,
           {.help = "divisor of log p; below 1, likely pieces become likelier",
            .min = 0.01,
            .max = 100,
            .only = kSampling});
-    visit_truncations(self, visit, kSampling);
+    visit_draws(self, visit, kSampling);
     visit(
         "epsilon", self.epsilon,
         {.help =
