@@ -147,7 +147,7 @@ struct AttentionCommandConfig {
 
   void validate_alignment(const OptionOrigins& origins) const {
     if (alignment == "-") throw UserError(origins("alignment") + " is -, which is not a file", "name a file");
-    if (!output.empty() && same_file(alignment, output)) {
+    if (same_file(alignment, output)) {
       throw UserError(origins("alignment") + " is the file of " + origins("output"), "name two files");
     }
     if (place.value_or(AttentionPlace::cross) != AttentionPlace::cross) {

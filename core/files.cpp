@@ -124,7 +124,8 @@ void write_file_atomic(const fs::path& path, std::string_view bytes) {
 }
 
 bool same_file(const fs::path& a, const fs::path& b) {
-  return fs::absolute(a).lexically_normal() == fs::absolute(b).lexically_normal();
+  const auto full = [](const fs::path& path) { return (fs::current_path() / path).lexically_normal(); };
+  return full(a) == full(b);
 }
 
 void refuse_existing(const fs::path& path, std::string_view option) {

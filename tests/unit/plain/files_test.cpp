@@ -61,6 +61,7 @@ TEST(Files, AFileHasSeveralNames) {
   EXPECT_TRUE(same_file("a", "./b/../a"));
   EXPECT_TRUE(same_file("a", fs::current_path() / "a"));
   EXPECT_FALSE(same_file("a", "b/a"));
+  EXPECT_FALSE(same_file("a", ""));
 }
 
 TEST(Files, HashIsXxh3) {
