@@ -64,10 +64,9 @@ def picture(results):
     width, height = LEFT + 2 * WIDTH + GAP + 24, TOP + HEIGHT + 40 + 20 * len(NAMES)
     style = "".join(f".{kind}{{stroke:{light};--fill:{light}}}" for kind, (light, _) in COLOURS.items())
     dark = "".join(f".{kind}{{stroke:{shade};--fill:{shade}}}" for kind, (_, shade) in COLOURS.items())
-    drawn = [
-        *small_chart(LEFT, "BLEU by target tokens of training", training, of_tokens),
-        *(small_chart(LEFT + WIDTH + GAP, "BLEU by sentence pairs of text", text, of_pairs) if text else [])]
-    for place, kind in enumerate(training):
+    drawn = [*(small_chart(LEFT, "BLEU by target tokens of training", training, of_tokens) if training else []),
+             *(small_chart(LEFT + WIDTH + GAP, "BLEU by sentence pairs of text", text, of_pairs) if text else [])]
+    for place, kind in enumerate(training | text):
         y = TOP + HEIGHT + 50 + 20 * place
         drawn += [f'<polyline class="{kind}" points="{LEFT},{y - 4} {LEFT + 28},{y - 4}"/>', text_at(LEFT + 36, y, "start", NAMES[kind])]
     return svg(width, height, "BLEU on the test set by target tokens of training and by sentence pairs of text", 13,
@@ -111,10 +110,10 @@ def page(results):
         "of 1,000, 2,000 and 4,000 pieces for 1,000, 3,000 and 10,000 pairs. Translations use the average of the last three checkpoints and "
         "beam size 5; except for the warm-up, the settings of each kind do not depend on the amount.\n",
         "![BLEU by the amount of training and of text](curves.svg)\n",
-        "## By amount of training\n", crossings(training), scores(training, of_tokens),
+        *(["## By amount of training\n", crossings(training), scores(training, of_tokens)] if training else []),
         *(["## By amount of text\n", scores(text, of_pairs)] if text else []),
         "## Settings\n\nIn addition to those of recipes/rnn_attention.toml; the warm-up is that of the largest amount.\n",
-        options([(NAMES[kind], points[-1][1]["options"]) for kind, points in training.items()]),
+        options([(NAMES[kind], points[-1][1]["options"]) for kind, points in (text | training).items()]),
     ])
 
 

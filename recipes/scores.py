@@ -1,6 +1,7 @@
 """Reads scores from runs, and formats and compares them."""
 
 import json
+import math
 import statistics
 
 from recipe import read
@@ -22,15 +23,11 @@ def validations(run):
             yield seconds / 60, tokens, event
 
 
-def mean_and_deviation(values, factor=1):
-    """Mean and standard deviation, times the factor."""
-    values = [factor * value for value in values]
-    return statistics.mean(values), statistics.stdev(values) if len(values) > 1 else 0
-
-
 def deviation(values, factor=1):
-    """The same as text."""
-    return "{:.1f} ± {:.1f}".format(*mean_and_deviation(values, factor))
+    """Mean and standard deviation as text, times the factor; of a single value, that value."""
+    values = [factor * value for value in values]
+    mean = f"{statistics.mean(values):.1f}"
+    return f"{mean} ± {statistics.stdev(values):.1f}" if len(values) > 1 else mean
 
 
 def over_seeds(run, metric):
@@ -39,7 +36,7 @@ def over_seeds(run, metric):
 
 
 def difference(values, others, factor=1):
-    """Of two means; and "better" or "worse" if it exceeds the sum of both standard deviations."""
-    (ours, spread), (theirs, other) = (mean_and_deviation(side, factor) for side in (values, others))
-    gain = ours - theirs
-    return gain, "" if abs(gain) <= spread + other else "better" if gain > 0 else "worse"
+    """Of two means, times the factor; and "better" or "worse" if it exceeds the sum of both standard deviations, which a single value lacks."""
+    gain = statistics.mean(values) - statistics.mean(others)
+    noise = sum(statistics.stdev(side) if len(side) > 1 else math.inf for side in (values, others))
+    return factor * gain, "" if abs(gain) <= noise else "better" if gain > 0 else "worse"

@@ -58,13 +58,8 @@ def mean_bleu(rows):
     return statistics.mean(values(rows))
 
 
-def mean_of(numbers):
-    """The mean, with the standard deviation if there are several."""
-    return deviation(numbers) if len(numbers) > 1 else f"{numbers[0]:.1f}"
-
-
 def pooled_deviation(kinds):
-    """The standard deviation of BLEU between seeds, pooled over all kinds with several."""
+    """The standard deviation of BLEU between seeds, pooled over all kinds with several; infinite if none has."""
     several = [values(rows) for rows in kinds.values() if len(rows) > 1]
     freedom = sum(len(scores) - 1 for scores in several)
     return math.sqrt(sum((len(scores) - 1) * statistics.variance(scores) for scores in several) / freedom) if freedom else math.inf
@@ -101,7 +96,7 @@ def scores(kinds, between_seeds):
     def cells(kind):
         rows = kinds[kind]
         difference = Difference.of(rows, kinds[BASELINE], between_seeds)
-        return [name_of(kind), f"{rows[0]['parameters'] / 1e6:.2f} M", mean_of(values(rows)), mean_of(values(rows, "chrf")),
+        return [name_of(kind), f"{rows[0]['parameters'] / 1e6:.2f} M", deviation(values(rows)), deviation(values(rows, "chrf")),
                 f"{statistics.mean(row['valid_loss'] for row in rows):.3f}", speed(rows[0]),
                 *(["", ""] if kind == BASELINE else [f"{difference.mean:+.1f}", ", ".join(difference.beyond())])]
 
@@ -176,7 +171,7 @@ def depth(kinds):
     for kind, row in deep.items():
         ends = row["watch"]["start"], row["watch"]["trained"]
         last = f"rank_one/encoder.{row['config']['encoder-layers']}"
-        rows.append([name_of(kind), mean_of(values(kinds[kind])), f"{row['valid_loss']:.3f}",
+        rows.append([name_of(kind), deviation(values(kinds[kind])), f"{row['valid_loss']:.3f}",
                      *(f"{event[last]:.3f}" if event.get(last) is not None else "" for event in ends)])
     if not rows:
         return []
@@ -203,9 +198,8 @@ def page(kinds, variants):
     between_seeds = pooled_deviation(kinds)
     everything = [row for rows in kinds.values() for row in rows]
     several = sum(len(rows) > 1 for rows in kinds.values())
-    noise = (f"Noise of seeds: two standard deviations of the difference, from {between_seeds:.2f} BLEU, the standard deviation between seeds "
-             f"pooled over the {several} kinds with several (baseline: {mean_of(values(kinds[BASELINE]))}). Noise of sentences: the 95 % "
-             "intervals of sacreBLEU's bootstrap for both models, as if on independent test sets.")
+    noise = (f"two standard deviations of the difference, from {between_seeds:.2f} BLEU, the standard deviation between seeds "
+             f"pooled over the {several} kinds with several (baseline: {deviation(values(kinds[BASELINE]))})")
     return "\n".join([
         "# The Transformer taken apart\n",
         made(variants, "transformer_variants", "Multi30k English-German", "transformer_variants"),
@@ -215,11 +209,11 @@ def page(kinds, variants):
         "parameters, the feed-forward size compensates, except in the group \"size\" and in rows without feed-forward or named \"as it is\". "
         "Translations use the average of the last three checkpoints and beam size 5. Numbers are those of seed 1, or mean ± standard "
         "deviation over seeds.\n",
-        f"Difference: BLEU minus that of the baseline. {noise}\n",
+        f"Difference: BLEU minus that of the baseline. Noise of seeds: {noise if several else 'unknown'}. Noise of sentences: the 95 % intervals of "
+        "sacreBLEU's bootstrap for both models, as if on independent test sets.\n",
         "![BLEU on the test set of every row by group: its interval, and the scores of all its seeds](transformer_variants.svg)\n",
         scores(kinds, between_seeds),
-        *orderings(kinds, between_seeds),
-        *transfer(kinds, between_seeds),
+        *([*orderings(kinds, between_seeds), *transfer(kinds, between_seeds)] if several else []),
         *depth(kinds),
         "## Options\n\nIn addition to those of the baseline.\n",
         commands(kinds),
