@@ -92,6 +92,13 @@ def settings(run):
     return tomllib.loads((run / "config.toml").read_text(encoding="utf-8"))
 
 
+def refuse_other_length(run, updates):
+    """A run keeps its length: its schedule depends on it, and so do translations and scores that recipes keep."""
+    made = settings(run)["max-steps"] if (run / "config.toml").exists() else updates
+    if made != updates:
+        raise RuntimeError(f"{run}: a run of {made:,} updates, not {updates:,}; delete it, or choose another folder with --runs")
+
+
 def processor(device="cpu"):
     """The model of the CPU, or of the GPU if that is the device, with a note if PyTorch computes matrix products in TF32."""
     if device != "cpu":

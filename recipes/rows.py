@@ -7,6 +7,7 @@ average of the last three checkpoints and beam size 5 are scored by sacreBLEU 2.
 import concurrent.futures
 import dataclasses
 import json
+import shutil
 import statistics
 import sys
 
@@ -24,7 +25,8 @@ TRANSFORMER = {"model": "transformer", "encoder-layers": 2, "decoder-layers": 2,
                "learning-rate": "1e-3", "warmup-steps": 300}
 EPILOG = """
 Each row is trained on one thread, --jobs rows in parallel, and written to RESULTS/ROW.json when it is finished. Finished rows are skipped,
-interrupted ones resumed. --shared leaves speeds out; a later call without it measures the missing ones in short extra trainings.
+interrupted ones resumed. --shared leaves speeds out; a later call without it on the same machine measures the missing ones in short extra
+trainings.
 recipes/attention_pages writes the page from these files."""
 
 
@@ -79,6 +81,7 @@ def prepare_translation(args):
 
 def train(run, options, folder, valid, tokenizer, updates, seed):
     """Trains a translation model on one thread; VALID.en and VALID.de are its validation set."""
+    recipe.refuse_other_length(run, updates)
     attend("train", "--config", HERE / "rnn_attention.toml", "--train", folder / "train.en", folder / "train.de", "--valid",
            f"{valid}.en", f"{valid}.de", "--tokenizer", tokenizer, "--run", run, "--resume", "auto", "--threads", 1,
            "--seed", seed, "--max-steps", updates, "--valid-every", max(updates // 10, 1), "--log-every", max(updates // 20, 1), *options)
@@ -145,12 +148,18 @@ def finish(args, name, row, result_of):
     recipe.save(args.results / f"{name}.json", result)
 
 
+def lacks_speed(result):
+    """A row that this processor trained while other work shared it."""
+    device = result["config"]["device"]
+    here = device == "cpu" or shutil.which("nvidia-smi")
+    return result["tokens_per_second"] is None and here and recipe.processor(device) == result["processor"]
+
+
 def measure_speed(args, name, row, train_briefly):
-    """The speed of a row that was trained while other work shared the processor."""
-    run = args.runs / f"{name}_speed"
-    train_briefly(args, row, run)
-    file = args.results / f"{name}.json"
-    recipe.save(file, recipe.read(file) | {"tokens_per_second": speed(run)})
+    run, file = args.runs / f"{name}_speed", args.results / f"{name}.json"
+    result = recipe.read(file)
+    train_briefly(args, dataclasses.replace(row, options=[*row.options, "--device", result["config"]["device"]]), run)
+    recipe.save(file, result | {"rows_at_a_time": args.jobs, "tokens_per_second": speed(run)})
 
 
 def train_translation_briefly(args, row, run):
@@ -166,7 +175,7 @@ def complete(args, rows, result_of, train_briefly=train_translation_briefly):
             file = args.results / f"{name}.json"
             if not file.exists():
                 futures[pool.submit(finish, args, name, rows[name], result_of)] = name
-            elif not args.shared and recipe.read(file)["tokens_per_second"] is None:
+            elif not args.shared and lacks_speed(recipe.read(file)):
                 futures[pool.submit(measure_speed, args, name, rows[name], train_briefly)] = name
         for future in concurrent.futures.as_completed(futures):
             error = future.exception()
