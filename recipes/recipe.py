@@ -88,8 +88,19 @@ def save(file, result):
     part.replace(file)
 
 
+def write_page(folder, text):
+    """FOLDER.md, beside the folder of results."""
+    folder = folder.resolve()
+    folder.with_name(f"{folder.name}.md").write_text(text, encoding="utf-8")
+
+
 def settings(run):
     return tomllib.loads((run / "config.toml").read_text(encoding="utf-8"))
+
+
+def name_of(run):
+    """The name of a run, also of its RUN/average."""
+    return run.parent.name if run.name == "average" else run.name
 
 
 def refuse_other_length(run, updates):
