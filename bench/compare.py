@@ -8,6 +8,7 @@ consecutive runs.
 import argparse
 import dataclasses
 import datetime
+import json
 import os
 import pathlib
 import platform
@@ -82,6 +83,14 @@ def toy_corpus(attend, folder, pieces):
     run([attend, "toy", folder, "--quiet"])
     run([attend, "vocab", "--input", f"{folder}/train.en", f"{folder}/train.de", "--size", pieces, "--output", f"{folder}/pieces.model",
          "--quiet"])
+
+
+def tokens_per_second(run, first, last):
+    """The speed of a training between two updates, from its log."""
+    lines = map(json.loads, (pathlib.Path(run) / "train.jsonl").read_text().splitlines())
+    logged = {line["step"]: line for line in lines if line["event"] == "train"}
+    tokens, seconds = (logged[last][key] - logged[first][key] for key in ("tokens", "seconds"))
+    return tokens / seconds
 
 
 def machine():
