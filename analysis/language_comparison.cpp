@@ -202,12 +202,8 @@ class LanguageMeasurement {
   static Estimate estimate(std::size_t n, const MeanOf& mean_of) {
     std::vector<std::size_t> all(n);
     std::iota(all.begin(), all.end(), std::size_t{0});
-    Estimate found{.value = mean_of(all), .low = std::nan(""), .high = std::nan("")};
-    if (n < metrics::kFewestSegments) return found;
     const metrics::Interval interval = metrics::bootstrap(n, mean_of);
-    found.low = interval.low;
-    found.high = interval.high;
-    return found;
+    return {.value = mean_of(all), .low = interval.low, .high = interval.high};
   }
 
   void break_down() {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -203,8 +204,10 @@ void evaluate_files(const EvaluateConfig& config, const LabelledTask& task,
     for (const MetricValue& metric : score(*answers, /*with_intervals=*/true)) {
       result[metric.name] = {{"value", metric.value}, {"low", metric.interval->low}, {"high", metric.interval->high}};
       if (config.json) continue;
-      std::cout << fmt::format("{}\t{}\t{:.4f}\t{:.4f} to {:.4f}\n", file, metric.name, metric.value,
-                               metric.interval->low, metric.interval->high);
+      std::cout << fmt::format("{}\t{}\t{:.4f}\t", file, metric.name, metric.value);
+      std::cout << (std::isfinite(metric.interval->low)
+                        ? fmt::format("{:.4f} to {:.4f}\n", metric.interval->low, metric.interval->high)
+                        : "no interval\n");
     }
     if (const auto best = answers->best_null_threshold()) {
       result["best_f1"] = {{"value", best->mean}, {"null_threshold", best->threshold}};

@@ -22,7 +22,9 @@ std::string verdict_of(const PairTest& test, const std::string& a, const std::st
   const double least = std::min(test.p_bootstrap, test.p_randomisation);
   const double greatest = std::max(test.p_bootstrap, test.p_randomisation);
   std::string text = fmt::format("{} of {} and {}: ", test.metric, a, b);
-  if (is_zero(difference)) {
+  if (!std::isfinite(difference)) {
+    text += "not compared, since a score is not a finite number.";
+  } else if (is_zero(difference)) {
     text += "the scores are equal.";
   } else if (test.p_holm < kSignificant) {
     text += fmt::format("{} is better by {}, a significant difference on this test set.", better(difference),
@@ -37,7 +39,7 @@ std::string verdict_of(const PairTest& test, const std::string& a, const std::st
     text += fmt::format("the difference of {} is not significant; this test set does not show which is better.",
                         size_of(difference));
   }
-  if (!test.seeds) return text;
+  if (!test.seeds || !std::isfinite(test.seeds->difference)) return text;
   const SeedTest& seeds = *test.seeds;
   if (is_zero(seeds.difference)) return text + " Over seeds, the means are equal.";
   return text + fmt::format(" Over seeds, the mean of {} is better by {}, {}.", better(seeds.difference),

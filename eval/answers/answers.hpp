@@ -97,7 +97,7 @@ std::unique_ptr<TaskAnswers> answer(const TextModelImpl& model, const TaskSplit&
 struct MetricValue {
   std::string name = {};
   double value = 0;                           // from 0 to 1 or -1 to 1, as the metric is defined; spans: in percent
-  std::optional<metrics::Interval> interval;  // 95 % bootstrap interval
+  std::optional<metrics::Interval> interval;  // 95 % bootstrap interval; NaN without one
 };
 
 // All metrics of the task's kind, and as "score" the mean of those that select the best checkpoint, optionally with

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/random.hpp"
@@ -22,6 +23,9 @@ double p_value(std::size_t as_large, std::size_t samples) {
   return static_cast<double>(as_large + 1) / static_cast<double>(samples + 1);
 }
 
+// Also if one of them is not a number: an unknown difference is no evidence.
+bool is_as_large(double distance, double difference) { return !(distance < difference); }
+
 void add(std::vector<double>& sum, std::span<const double> row) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += row[i];
 }
@@ -31,6 +35,7 @@ void add(std::vector<double>& sum, std::span<const double> row) {
 Interval bootstrap(std::size_t n, const std::function<double(std::span<const std::size_t>)>& metric,
                    std::uint64_t seed) {
   constexpr std::size_t kSamples = 1000;
+  if (n < kFewestSegments) return {kNaN, kNaN};
   RandomStream random(seed);
   std::vector<double> values;
   std::vector<std::size_t> sample(n);
@@ -38,10 +43,7 @@ Interval bootstrap(std::size_t n, const std::function<double(std::span<const std
     for (std::size_t& item : sample) item = random.below(n);
     if (const double value = metric(sample); std::isfinite(value)) values.push_back(value);
   }
-  if (values.empty()) return {kNaN, kNaN};
-  std::ranges::sort(values);
-  const std::size_t tail = values.size() / 40;
-  return {.low = values[tail], .high = values[values.size() - 1 - tail]};
+  return interval_of(std::move(values), n);
 }
 
 Interval wilson(std::int64_t successes, std::int64_t n) {
@@ -51,7 +53,7 @@ Interval wilson(std::int64_t successes, std::int64_t n) {
   const double share = static_cast<double>(successes) / trials, squared = kErrors * kErrors / trials;
   const double centre = (share + squared / 2) / (1 + squared);
   const double half = kErrors / (1 + squared) * std::sqrt((share * (1 - share) + squared / 4) / trials);
-  return {.low = centre - half, .high = centre + half};
+  return {.low = std::max(0.0, centre - half), .high = std::min(1.0, centre + half)};  // rounding may pass the ends
 }
 
 double binomial_test(std::int64_t successes, std::int64_t n, double chance) {
@@ -86,9 +88,10 @@ std::vector<double> resampled(const Rows& rows, const Resamples& samples) {
 }
 
 Interval interval_of(std::vector<double> scores, std::size_t num_segments) {
-  ensure(!scores.empty(), "there are samples");
+  const auto is_finite = [](double score) { return std::isfinite(score); };
+  if (num_segments < kFewestSegments || scores.empty() || !std::ranges::all_of(scores, is_finite)) return {kNaN, kNaN};
   std::ranges::sort(scores);
-  if (num_segments < kFewestSegments || scores.front() == scores.back()) return {kNaN, kNaN};
+  if (scores.front() == scores.back()) return {kNaN, kNaN};
   const std::size_t tail = scores.size() / 40;
   return {.low = scores[tail], .high = scores[scores.size() - 1 - tail]};
 }
@@ -101,7 +104,7 @@ double paired_bootstrap(std::span<const double> a, std::span<const double> b, do
   const double stretch = std::sqrt(segments / (segments - 3));
   std::size_t as_large = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (stretch * std::abs(b[i] - a[i] - difference) >= std::abs(difference) - kSlack) ++as_large;
+    if (is_as_large(stretch * std::abs(b[i] - a[i] - difference), std::abs(difference) - kSlack)) ++as_large;
   }
   return p_value(as_large, a.size());
 }
@@ -128,7 +131,8 @@ double approximate_randomisation(const Rows& a, const Rows& b, const Exchanges& 
       add(trial[segment] ? other : one, a.row(segment));
       add(trial[segment] ? one : other, b.row(segment));
     }
-    if (std::abs(a.measure().value(one) - a.measure().value(other)) >= difference - kSlack) ++as_large;
+    const double distance = std::abs(a.measure().value(one) - a.measure().value(other));
+    if (is_as_large(distance, difference - kSlack)) ++as_large;
   }
   return p_value(as_large, trials.size());
 }
@@ -150,7 +154,7 @@ double permutation_test(std::span<const double> a, std::span<const double> b) {
     double sum_of_a = 0;
     for (std::size_t i = 0; i < all.size(); ++i) sum_of_a += (chosen >> i & 1) != 0 ? all[i] : 0.0;
     ++ways;
-    if (distance(sum_of_a) >= actual - slack) ++as_large;
+    if (is_as_large(distance(sum_of_a), actual - slack)) ++as_large;
   }
   return static_cast<double>(as_large) / static_cast<double>(ways);
 }

@@ -1,5 +1,6 @@
 // Confidence intervals of a score by the bootstrap, and significance tests of a difference between two systems on the
-// same segments. Where systems do not differ, p < 0.05 in 5 % of test sets, small ones included.
+// same segments. Where systems do not differ, p < 0.05 in 5 % of test sets, small ones included. A difference between
+// scores that are not finite has p = 1.
 //
 // sacreBLEU 2.6.0 computes other values from the same samples: its interval lies around the mean of the samples and may
 // leave the range of the metric; its bootstrap centres |d|, which halves clear p-values; its randomisation does not
@@ -31,7 +32,8 @@ struct Interval {
 inline constexpr std::size_t kFewestSegments = 10;
 
 // 95 % bootstrap confidence interval of a metric of n items (Efron and Tibshirani 1993: percentile interval, 1,000
-// samples of n items with replacement). `metric` gets the indices of a sample.
+// samples of n items with replacement). `metric` gets the indices of a sample; values that are not finite are left out.
+// Bounds are NaN as in interval_of().
 Interval bootstrap(std::size_t n, const std::function<double(std::span<const std::size_t>)>& metric,
                    std::uint64_t seed = 12345);
 
@@ -52,7 +54,7 @@ Resamples draw_resamples(std::size_t num_segments, std::size_t num_samples = 100
 std::vector<double> resampled(const Rows& rows, const Resamples& samples);
 
 // The 95 % interval of a score from those of its samples: their percentiles 2.5 and 97.5. Bounds are NaN for fewer than
-// kFewestSegments segments, and where all samples have one score.
+// kFewestSegments segments, where all samples have one score, and where one is not finite.
 Interval interval_of(std::vector<double> scores, std::size_t num_segments);
 
 // Two-sided p-value of a difference between two systems from their scores of the same samples (Koehn 2004, W04-3250):

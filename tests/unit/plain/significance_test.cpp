@@ -251,6 +251,33 @@ TEST(Significance, TooLittleGivesNoInterval) {
   EXPECT_EQ(interval_of(scores, 10).high, 4);
   EXPECT_TRUE(std::isnan(interval_of({100, 100, 100}, 50).low)) << "no width is not certainty";
   EXPECT_EQ(paired_bootstrap(scores, std::vector<double>{5, 6, 7, 8}, 4, 3), 1);
+  const auto first = [](std::span<const std::size_t> items) { return static_cast<double>(items[0]); };
+  EXPECT_TRUE(std::isnan(bootstrap(9, first).low));
+  EXPECT_TRUE(std::isfinite(bootstrap(10, first).low));
+  EXPECT_TRUE(std::isnan(bootstrap(50, [](auto) { return 1.0; }).high)) << "no width is not certainty";
+}
+
+// exp of a mean that is too large: the perplexity by word of a text without spaces.
+class Overflowing : public Mean {
+ public:
+  double value(std::span<const double> sum) const override { return std::exp(Mean::value(sum)); }
+};
+
+TEST(Significance, ScoresThatAreNotFiniteDoNotDiffer) {
+  const Overflowing measure;
+  Tally a(measure), b(measure);
+  for (int i = 0; i < 20; ++i) {
+    a.add(std::to_string(702 + i), {""});
+    b.add(std::to_string(1000 + i), {""});
+  }
+  ASSERT_TRUE(std::isinf(a.value()) && std::isinf(b.value()));
+  const Resamples samples = draw_resamples(20);
+  const std::vector<double> of_a = resampled(a, samples), of_b = resampled(b, samples);
+  EXPECT_EQ(paired_bootstrap(of_a, of_b, b.value() - a.value(), 20), 1);
+  EXPECT_EQ(approximate_randomisation(a, b, draw_exchanges(20, 10)), 1);
+  EXPECT_EQ(permutation_test({{a.value(), 2.0}}, {{b.value(), 3.0}}), 1);
+  EXPECT_TRUE(std::isnan(interval_of(of_a, 20).low) && std::isnan(interval_of(of_a, 20).high));
+  EXPECT_TRUE(std::isnan(interval_of({1, std::nan(""), 2}, 20).low));
 }
 
 // By hand: 0.01 x 4, 0.02 x 3, 0.03 x 2 = 0.06, 0.04 x 1 < 0.06.
@@ -307,6 +334,10 @@ TEST(Significance, WilsonsInterval) {
   EXPECT_NEAR(nine.high, 0.9821237869049271, 1e-12);
   EXPECT_NEAR(wilson(0, 4).low, 0, 1e-12);
   EXPECT_NEAR(wilson(4, 4).high, 1, 1e-12);
+  for (std::int64_t n = 1; n <= 100; ++n) {
+    EXPECT_GE(wilson(0, n).low, 0) << n;
+    EXPECT_LE(wilson(n, n).high, 1) << n;
+  }
   const Interval some = wilson(70, 200);
   for (const double end : {some.low, some.high}) {
     EXPECT_NEAR(std::abs(end - 0.35), 1.959963984540054 * std::sqrt(end * (1 - end) / 200), 1e-12);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -39,6 +40,7 @@ TEST(Verdict, NamesTheBetterSystem) {
   EXPECT_TRUE(says(pair_test("BLEU", 1.25, 0.06, 0.04), "one test finds it significant and the other does not"));
   EXPECT_TRUE(says(pair_test("BLEU", 1.25, 0.06, 0.07), "the difference of 1.25 is not significant"));
   EXPECT_TRUE(says(pair_test("BLEU", 0, 1, 1), "the scores are equal"));
+  EXPECT_TRUE(says(pair_test("Perplexity", std::nan(""), 1, 1), "not compared, since a score is not a finite number"));
 }
 
 TEST(Verdict, CorrectsForTheNumberOfPairs) {
