@@ -191,7 +191,7 @@ class Measurement {
   }
 
   void measure_systems() {
-    const metrics::Resamples samples = metrics::draw_resamples(set_.sources.size());
+    const metrics::Resamples samples = resamples_for(set_.sources.size(), pairs_among(systems_.size()));
     const auto threads = static_cast<int>(num_workers(config_.translator.workers));
     const std::vector<Lines> references = {set_.references};
     for (const SystemOutputs& outputs : outputs_) {

@@ -131,7 +131,7 @@ class LanguageMeasurement {
   }
 
   void measure_systems() {
-    const metrics::Resamples samples = metrics::draw_resamples(documents_.size());
+    const metrics::Resamples samples = resamples_for(documents_.size(), pairs_among(systems_.size()));
     for (const ReadText& text : texts_) {
       std::vector<ScoredOutput>& scored = scored_.emplace_back();
       metrics::Rows words(perplexity_), bytes(bits_);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <ranges>
 #include <string>
@@ -13,10 +12,6 @@ namespace attend {
 namespace {
 
 using Scored = std::vector<std::vector<ScoredOutput>>;
-
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 // Missing unless both systems have several seeds, and few enough to permute.
 std::optional<SeedTest> test_over_seeds(const SystemRuns& a, const SystemRuns& b, std::size_t metric,
@@ -31,7 +26,7 @@ std::optional<SeedTest> test_over_seeds(const SystemRuns& a, const SystemRuns& b
   };
   if (!has_seeds(a) || !has_seeds(b)) return std::nullopt;
   const std::vector<double> of_a = values_of(a), of_b = values_of(b);
-  return SeedTest{.difference = mean(of_b) - mean(of_a), .p = metrics::permutation_test(of_a, of_b)};
+  return SeedTest{.difference = spread_of(of_b).mean - spread_of(of_a).mean, .p = metrics::permutation_test(of_a, of_b)};
 }
 
 PairTest test_of(const ScoredOutput& a, const ScoredOutput& b, const metrics::Exchanges& exchanges) {

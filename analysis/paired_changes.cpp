@@ -5,12 +5,11 @@
 #include <utility>
 
 namespace attend {
-namespace {
 
-// No p-value of the bootstrap is below 1 / samples; corrected for all changes it must be able to fall below 0.05.
-constexpr std::size_t kFewestSamples = 1000, kSamplesOfChange = 40;
-
-}  // namespace
+metrics::Resamples resamples_for(std::size_t segments, std::size_t tests) {
+  constexpr std::size_t kFewest = 1000, kOfTest = 40;  // no p-value is below 1 / samples
+  return metrics::draw_resamples(segments, std::max(kFewest, kOfTest * tests));
+}
 
 metrics::Rows rows_of(const MeanLoss& measure, const std::vector<SentenceLoss>& losses) {
   metrics::Rows rows(measure);
@@ -42,8 +41,7 @@ TestedChange change_between(const ScoredOutput& before, const ScoredOutput& afte
 }
 
 PairedChanges::PairedChanges(const metrics::Rows& before, std::size_t count)
-    : samples_(metrics::draw_resamples(before.size(), std::max(kFewestSamples, kSamplesOfChange * count))),
-      before_(with_resamples(before, samples_)) {}
+    : samples_(resamples_for(before.size(), count)), before_(with_resamples(before, samples_)) {}
 
 std::vector<TestedChange> PairedChanges::tested() const {
   std::vector<TestedChange> result = changes_;

@@ -43,6 +43,9 @@ struct ScoredOutput {
   metrics::Rows rows;
   std::vector<double> resampled;
 };
+
+// So many that a p-value of the bootstrap can be below 0.05 after Holm's correction for this number of tests.
+metrics::Resamples resamples_for(std::size_t segments, std::size_t tests);
 ScoredOutput with_resamples(metrics::Rows rows, const metrics::Resamples& samples);
 
 // The score with its interval.

@@ -159,6 +159,8 @@ struct SeedTest {
   double p_holm = 1;  // after Holm's correction over the pairs of this metric
 };
 
+constexpr std::size_t pairs_among(std::size_t systems) { return systems * (systems - 1) / 2; }
+
 struct PairTest {
   std::int64_t a = 0;  // numbers of systems
   std::int64_t b = 0;

@@ -216,7 +216,7 @@ class Measured : public SectionMaker {
     std::string rule = fmt::format("A difference is called significant where both tests of {}s give p < {}",
                                    it_.units.segment, kSignificant);
     rule += has_pairs ? fmt::format(" after Holm's correction for the {} pairs of a metric.",
-                                    systems().size() * (systems().size() - 1) / 2)
+                                    pairs_among(systems().size()))
                       : ".";
     section.add(Paragraph{rule + " Without a true difference that happens on at most one test set in twenty."});
     section.add(std::move(table));

@@ -252,6 +252,24 @@ TEST(LanguageMeasures, AreDefinedByTheirSums) {
   EXPECT_DOUBLE_EQ(bits.value(std::array{std::log(2.0) * 6, 3.0}), 2);
 }
 
+// Of 66 pairs, each of which differs by the same amount in every document.
+TEST(LanguageMeasures, DifferAmongManySystems) {
+  const MeanLoss measure;
+  std::vector<SystemRuns> systems;
+  std::vector<std::vector<ScoredOutput>> scored;
+  const metrics::Resamples samples = resamples_for(16, pairs_among(12));
+  for (std::size_t s = 0; s < 12; ++s) {
+    systems.push_back({.name = std::to_string(s), .description = {}, .runs = {s}});
+    metrics::Rows rows(measure);
+    for (int document = 0; document < 16; ++document) rows.append(std::array{document + static_cast<double>(s), 1.0});
+    scored.push_back({with_resamples(rows, samples)});
+  }
+  const std::vector<PairTest> tests = test_pairs(
+      systems, scored, {{.key = "loss", .name = measure.name(), .lower_is_better = true, .meaning = {}}});
+  ASSERT_EQ(tests.size(), 66U);
+  for (const PairTest& test : tests) EXPECT_LT(test.p_holm, 0.05) << test.a << ' ' << test.b;
+}
+
 // Identical documents have no interval, and identical runs no difference.
 TEST(LanguageMeasures, FindNoDifferenceWhereThereIsNone) {
   const PerplexityByWord measure;
