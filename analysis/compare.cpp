@@ -254,8 +254,8 @@ class Measurement {
     TranslatedText text{.source = set_.sources, .reference = set_.references, .outputs = {}};
     for (const SystemRuns& system : systems_) text.outputs.push_back(outputs_[system.runs[0]].translations);
     const SearchConfig& search = config_.translator.search;
-    CrossScoring cross{.scoring = scoring(), .length_penalty = search.length_penalty};
-    if (!ranks_by_length_alone()) cross.length_penalty.reset();
+    CrossScoring cross{.scoring = scoring(), .search = search};
+    if (!ranks_by_length_alone()) cross.search.reset();
     std::vector<std::optional<ModelScores>> models;
     for (std::size_t i = 0; i < systems_.size(); ++i) {
       std::optional<ModelScores>& scores = models.emplace_back();

@@ -1,5 +1,6 @@
 #include "analysis/cross_scores.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -15,16 +16,20 @@ std::vector<double> log_probs_of(const std::vector<TargetScore>& scores) {
   return log_probs;
 }
 
-SearchErrors errors_of_search(const ModelScores& scores, std::size_t own, const TranslatedText& text, double alpha) {
+SearchErrors errors_of_search(const Run& run, const ModelScores& scores, std::size_t own, const TranslatedText& text,
+                              const SearchConfig& search) {
   std::int64_t compared = 0, ranked = 0, likelier = 0;
   for (std::size_t i = 0; i < scores.reference.size(); ++i) {
     const Translation& output = text.outputs[own][i];
     const TargetScore& reference = scores.reference[i];
-    if (!output.hypothesis.ended || reference.target_is_cut) continue;
+    const std::size_t source = std::min(run.tokenizers.src.encode(text.source[i]).size(), most_source_pieces(*run.model));
+    const std::int64_t longest = search.longest(static_cast<std::int64_t>(source) + 1);
+    const bool is_allowed = !reference.target_is_cut && std::ssize(reference.pieces) <= longest;
+    if (!output.hypothesis.ended || !is_allowed) continue;
     ++compared;
     if (output.text == text.reference[i]) continue;
     const double length = static_cast<double>(reference.pieces.size());
-    ranked += reference.log_prob() / std::pow(length, alpha) > output.hypothesis.score;
+    ranked += reference.log_prob() / search.length_norm(length) > output.hypothesis.score;
     likelier += reference.log_prob() > output.hypothesis.log_prob;
   }
   if (compared == 0) return {};
@@ -60,7 +65,7 @@ ModelScores score_translations(const Run& run, std::size_t own, const Translated
     scores.outputs.push_back(s == own ? found
                                       : log_probs_of(score(run, text.source, output, config.scoring, progress)));
   }
-  if (config.length_penalty) scores.search_errors = errors_of_search(scores, own, text, *config.length_penalty);
+  if (config.search) scores.search_errors = errors_of_search(run, scores, own, text, *config.search);
   return scores;
 }
 

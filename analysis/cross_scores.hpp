@@ -5,7 +5,7 @@
 // did not find the best translation: a search error. If it does not and the output is the worse translation, the model
 // is at fault (Stahlberg and Byrne 2019, arXiv 1908.10090, who find the likeliest of all translations, with alpha 0;
 // the reference alone gives a lower bound on search errors). An output or reference that was cut at the maximum length
-// lacks the probability of its end and is not compared.
+// lacks the probability of its end and is not compared; nor is a reference that is longer than search allows.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,8 @@ struct ModelScores {
 
 struct CrossScoring {
   ScoreConfig scoring = {};
-  // alpha of the search that gave the outputs; none: it ranks by something else, and its errors are not counted.
-  std::optional<double> length_penalty = 1;
+  // The one that gave the outputs; none: it ranks by more than log p / |y|^alpha, and its errors are not counted.
+  std::optional<SearchConfig> search = SearchConfig();
 };
 
 // Scores by the model of system `own`. The outputs of others are read as text, in the pieces of this model's tokenizer,

@@ -225,8 +225,8 @@ struct NgramDifference {
 
 // ---- 6. why
 
-// The share of sentences, in percent, in which search missed the reference, among those whose output and reference
-// ended before the maximum length; missing if there are none.
+// The share of sentences, in percent, in which search missed the reference, among those whose output ended before the
+// maximum length and whose reference does not exceed it; missing if there are none.
 struct SearchErrors {
   std::int64_t compared = 0;
   std::optional<double> ranked;    // the reference ranks above the output: a search error
