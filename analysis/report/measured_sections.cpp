@@ -101,6 +101,7 @@ class Measured : public SectionMaker {
     bool lower_is_better;
     int decimals;
     std::function<Estimate(const MeasuredRun&)> estimate;
+    bool is_comparable = true;  // between all systems
   };
   std::vector<Measure> measures() const {
     std::vector<Measure> all;
@@ -108,14 +109,16 @@ class Measured : public SectionMaker {
       all.push_back({it_.metrics[m].name, it_.metrics[m].lower_is_better, it_.metrics[m].decimals,
                      [m](const MeasuredRun& run) { return run.quality.scores[m]; }});
     }
-    const auto add = [&](const char* key, const char* column, std::optional<double> Quality::*perplexity) {
+    const auto add = [&](const char* key, const char* column, std::optional<double> Quality::*perplexity,
+                         bool is_comparable) {
       if (is_metric(key)) return;
       all.push_back({column, true, 2, [perplexity](const MeasuredRun& run) {
                        return Estimate{(run.quality.*perplexity).value_or(kNotMeasured), kNotMeasured, kNotMeasured};
-                     }});
+                     },
+                     is_comparable});
     };
-    add("perplexity_piece", "Perplexity by piece", &Quality::perplexity_piece);
-    add("perplexity_word", "Perplexity by word", &Quality::perplexity_word);
+    add("perplexity_piece", "Perplexity by piece", &Quality::perplexity_piece, it_.equal_vocabularies);
+    add("perplexity_word", "Perplexity by word", &Quality::perplexity_word, true);
     return all;
   }
 
@@ -128,9 +131,10 @@ class Measured : public SectionMaker {
     lower.emplace_back(is_metric("perplexity_word") ? "perplexity by piece" : "perplexity");
     Section section{
         "quality", "2. Quality",
-        fmt::format("{}Lower is better for {}. The best score of a column is marked. The 95 % intervals are those of "
+        fmt::format("{}Lower is better for {}. The best score of a column is marked{}. The 95 % intervals are those of "
                     "resampling the test {}s of the first run; they do not cover other seeds.",
                     higher.empty() ? "" : "Higher is better for " + listed(higher) + ". ", listed(lower),
+                    it_.equal_vocabularies ? "" : ", but for perplexities by piece, since the vocabularies differ",
                     it_.units.segment)};
     Table scores{"Scores of the first run", {{"System", false}}};
     Table seeds{"Mean ± standard deviation over seeds", {{"System", false}, {"Seeds"}}};
@@ -160,7 +164,7 @@ class Measured : public SectionMaker {
             systems()[s], [&](const MeasuredRun& run) { return measure.estimate(run).value; },
             std::max(measure.decimals, 2)));
       }
-      mark_best(scores, scores.columns.size() - 1, values, !measure.lower_is_better);
+      if (measure.is_comparable) mark_best(scores, scores.columns.size() - 1, values, !measure.lower_is_better);
       if (figure.charts.size() < names.size()) figure.charts.emplace_back(std::move(chart));
     }
     figure.numbers = scores;

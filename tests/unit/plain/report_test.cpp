@@ -306,6 +306,18 @@ TEST(Report, CostsAreBySentenceWhereVocabulariesDiffer) {
   EXPECT_NE(markdown.find("forward pass per sentence"), std::string::npos);
 }
 
+TEST(Report, MarksNoPerplexityByPieceWhereVocabulariesDiffer) {
+  Comparison it = synthetic();
+  for (const bool equal : {true, false}) {
+    it.equal_vocabularies = equal;
+    const Section quality = section_report(it).sections[2];
+    const auto& scores = std::get<Table>(quality.blocks.front());
+    const auto column = std::ranges::find(scores.columns, "Perplexity by piece", &Column::name) - scores.columns.begin();
+    const auto is_marked = [&](const std::vector<TableCell>& row) { return row.at(column).is_best; };
+    EXPECT_EQ(std::ranges::any_of(scores.rows, is_marked), equal);
+  }
+}
+
 TEST(Report, SaysOfHowManySentencesTheAttentionWasLeftOut) {
   Comparison it = synthetic();
   for (std::size_t i = 10; i < it.sentences.size(); ++i) {
