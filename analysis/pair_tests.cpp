@@ -26,7 +26,8 @@ std::optional<SeedTest> test_over_seeds(const SystemRuns& a, const SystemRuns& b
   };
   if (!has_seeds(a) || !has_seeds(b)) return std::nullopt;
   const std::vector<double> of_a = values_of(a), of_b = values_of(b);
-  return SeedTest{.difference = spread_of(of_b).mean - spread_of(of_a).mean, .p = metrics::permutation_test(of_a, of_b)};
+  return SeedTest{.difference = spread_of(of_b).mean - spread_of(of_a).mean,
+                  .p = metrics::permutation_test(of_a, of_b)};
 }
 
 PairTest test_of(const ScoredOutput& a, const ScoredOutput& b, const metrics::Exchanges& exchanges) {

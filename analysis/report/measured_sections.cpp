@@ -112,7 +112,8 @@ class Measured : public SectionMaker {
     const auto add = [&](const char* key, const char* column, std::optional<double> Quality::*perplexity,
                          bool is_comparable) {
       if (is_metric(key)) return;
-      all.push_back({column, true, 2, [perplexity](const MeasuredRun& run) {
+      all.push_back({column, true, 2,
+                     [perplexity](const MeasuredRun& run) {
                        return Estimate{(run.quality.*perplexity).value_or(kNotMeasured), kNotMeasured, kNotMeasured};
                      },
                      is_comparable});
@@ -219,9 +220,9 @@ class Measured : public SectionMaker {
     if (systems().size() <= kMostInWords) section.add(std::move(words));
     std::string rule = fmt::format("A difference is called significant where both tests of {}s give p < {}",
                                    it_.units.segment, kSignificant);
-    rule += has_pairs ? fmt::format(" after Holm's correction for the {} pairs of a metric.",
-                                    pairs_among(systems().size()))
-                      : ".";
+    rule += has_pairs
+                ? fmt::format(" after Holm's correction for the {} pairs of a metric.", pairs_among(systems().size()))
+                : ".";
     section.add(Paragraph{rule + " Without a true difference that happens on at most one test set in twenty."});
     section.add(std::move(table));
   }

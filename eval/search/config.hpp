@@ -18,11 +18,9 @@ inline constexpr auto kEnumNames<LengthPenaltyKind> = std::to_array<EnumName<Len
 // Visits the options of a config that draws pieces: the seed, and those that keep the likeliest of a distribution.
 template <class Config, class Visitor>
 void visit_draws(Config& config, Visitor& visit, const Condition& only) {
-  visit("seed", config.seed,
-        {.help = "seed of the draws, which depend on neither batches nor workers",
-         .min = 0,
-         .max = 9e15,
-         .only = only});
+  visit(
+      "seed", config.seed,
+      {.help = "seed of the draws, which depend on neither batches nor workers", .min = 0, .max = 9e15, .only = only});
   visit("top-k", config.top_k,
         {.help = "draw from this many likeliest pieces; 0: all", .min = 0, .max = 1e6, .only = only});
   visit("top-p", config.top_p,

@@ -44,9 +44,7 @@ struct HeadsForm {
   torch::Tensor biases_ND = {};  // [N, 2L - 1] or, for all heads, [1, 2L - 1], fp32; undefined: none
   torch::Tensor numbers_M = {};  // i of each query, int64, read with biases; undefined: its place in its sentence
 
-  void add_biases(const torch::Tensor& more_ND) {
-    biases_ND = biases_ND.defined() ? biases_ND + more_ND : more_ND;
-  }
+  void add_biases(const torch::Tensor& more_ND) { biases_ND = biases_ND.defined() ? biases_ND + more_ND : more_ND; }
 
   // The scale for queries of `width` columns, of all heads.
   float factor(std::int64_t width) const {

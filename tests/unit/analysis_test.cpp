@@ -176,18 +176,19 @@ TEST(CrossScoring, ASearchErrorIsAReferenceThatRanksAboveTheOutput) {
   EXPECT_NEAR(*errors.likelier, 50, 1e-9) << "outputs 1 and 2";
   // With alpha 0 the rank is the log-probability itself.
   for (Translation& one : text.outputs[0]) one.hypothesis.score = one.hypothesis.log_prob;
-  const SearchErrors plain = score_translations(run, 0, text, {.search = SearchConfig{.length_penalty = 0}}).search_errors;
+  const SearchErrors plain =
+      score_translations(run, 0, text, {.search = SearchConfig{.length_penalty = 0}}).search_errors;
   EXPECT_EQ(plain.ranked, plain.likelier);
   EXPECT_EQ(score_translations(run, 1, text, {}).search_errors.ranked, 0);
   const SearchErrors of_samples = score_translations(run, 0, text, {.search = {}}).search_errors;
   EXPECT_EQ(of_samples.compared, 0);
   EXPECT_FALSE(of_samples.ranked || of_samples.likelier) << "their score is not a rank";
   const auto most = static_cast<std::int64_t>(reference[0].pieces.size());
-  const auto within = std::ranges::count_if(reference.begin(), reference.begin() + 4, [&](const TargetScore& one) {
-    return std::ssize(one.pieces) <= most;
-  });
+  const auto within = std::ranges::count_if(reference.begin(), reference.begin() + 4,
+                                            [&](const TargetScore& one) { return std::ssize(one.pieces) <= most; });
   ASSERT_LT(within, 4);
-  EXPECT_EQ(score_translations(run, 0, text, {.search = SearchConfig{.max_length = most}}).search_errors.compared, within);
+  EXPECT_EQ(score_translations(run, 0, text, {.search = SearchConfig{.max_length = most}}).search_errors.compared,
+            within);
 }
 
 // The model that is asked for probabilities is the one that searched.

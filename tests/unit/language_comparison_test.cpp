@@ -264,8 +264,8 @@ TEST(LanguageMeasures, DifferAmongManySystems) {
     for (int document = 0; document < 16; ++document) rows.append(std::array{document + static_cast<double>(s), 1.0});
     scored.push_back({with_resamples(rows, samples)});
   }
-  const std::vector<PairTest> tests = test_pairs(
-      systems, scored, {{.key = "loss", .name = measure.name(), .lower_is_better = true, .meaning = {}}});
+  const std::vector<PairTest> tests =
+      test_pairs(systems, scored, {{.key = "loss", .name = measure.name(), .lower_is_better = true, .meaning = {}}});
   ASSERT_EQ(tests.size(), 66U);
   for (const PairTest& test : tests) EXPECT_LT(test.p_holm, 0.05) << test.a << ' ' << test.b;
 }

@@ -63,9 +63,8 @@ Tensor compute_attention(const QueriesKeysValues& sources, const Work& work) {
                                        .k = rows<const T>(k),
                                        .v = rows<const T>(v),
                                        .out = rows<T>(result)};
-    work.chunks(q.size(1)).run([&](std::int64_t /*chunk*/, std::int64_t begin, std::int64_t end) {
-      kernels::attention(kernel, begin, end);
-    });
+    work.chunks(q.size(1)).run(
+        [&](std::int64_t /*chunk*/, std::int64_t begin, std::int64_t end) { kernels::attention(kernel, begin, end); });
   });
   return result;
 }

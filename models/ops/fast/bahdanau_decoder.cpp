@@ -77,12 +77,10 @@ variable_list run_backwards(const BahdanauTape<T>& tape, const Tensor& query_gra
           kernels::CopyRows<T, T>{
               .width = W, .from = rows<T>(context_gradients), .from_index = step.ragged, .to = dcontext},
           begin, end);
-      kernels::copy_rows(kernels::CopyRows<T, T>{.width = W,
-                                                 .from = cells.dx(),
-                                                 .to = dcontext,
-                                                 .add = true,
-                                                 .dropout = tape.dropout_on_context(step)},
-                         begin, end);
+      kernels::copy_rows(
+          kernels::CopyRows<T, T>{
+              .width = W, .from = cells.dx(), .to = dcontext, .add = true, .dropout = tape.dropout_on_context(step)},
+          begin, end);
       kernels::copy_rows(
           kernels::CopyRows<T, float>{
               .width = H, .from = rows<T>(query_gradients), .from_index = step.ragged, .to = dq},

@@ -138,12 +138,10 @@ class LuongBackward {
               .width = H, .from = rows<T>(output_gradient_), .from_index = step.ragged, .to = dh},
           begin, end);
       if (tape_.input_feeding && begin < step.next) {
-        kernels::copy_rows(kernels::CopyRows<T, float>{.width = H,
-                                                       .from = cells_.dx(),
-                                                       .to = dh,
-                                                       .add = true,
-                                                       .dropout = tape_.dropout_on_fed(step)},
-                           begin, std::min(end, step.next));
+        kernels::copy_rows(
+            kernels::CopyRows<T, float>{
+                .width = H, .from = cells_.dx(), .to = dh, .add = true, .dropout = tape_.dropout_on_fed(step)},
+            begin, std::min(end, step.next));
       }
       kernels::tanh_backward(kernels::TanhBackward<T>{.width = H,
                                                       .gradient = dh,

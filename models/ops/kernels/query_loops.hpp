@@ -193,9 +193,8 @@ void forward(const Attend<T>& step, std::int64_t begin, std::int64_t end) {
     }
     weighted_sum(
         V, count, weights, 1, [&](std::int64_t s) __attribute__((always_inline)) { return values + s * V; },
-        [&](std::int64_t j, Floats sum) __attribute__((always_inline)) {
-          store(step.context.row(i) + j, sum * keep(step.dropout, i, j), V - j);
-        });
+        [&](std::int64_t j, Floats sum)
+            __attribute__((always_inline)) { store(step.context.row(i) + j, sum * keep(step.dropout, i, j), V - j); });
   }
 }
 

@@ -312,7 +312,8 @@ TEST(Report, MarksNoPerplexityByPieceWhereVocabulariesDiffer) {
     it.equal_vocabularies = equal;
     const Section quality = section_report(it).sections[2];
     const auto& scores = std::get<Table>(quality.blocks.front());
-    const auto column = std::ranges::find(scores.columns, "Perplexity by piece", &Column::name) - scores.columns.begin();
+    const auto column =
+        std::ranges::find(scores.columns, "Perplexity by piece", &Column::name) - scores.columns.begin();
     const auto is_marked = [&](const std::vector<TableCell>& row) { return row.at(column).is_best; };
     EXPECT_EQ(std::ranges::any_of(scores.rows, is_marked), equal);
   }
