@@ -103,8 +103,8 @@ class Reasons : public SectionMaker {
                     "number and the stronger its shade, the likelier. Search ranks by log p / length^{}. A search "
                     "error is a sentence whose reference ranks above the model's own output. The last column "
                     "compares log p itself: with an exponent above 0, search may prefer a longer output of lower "
-                    "log p, which is not a search error. Outputs cut at the maximum length are left out of both; "
-                    "a dash stands where another rule chose the outputs.",
+                    "log p, which is not a search error. Outputs cut at the maximum length and references that "
+                    "exceed it are left out of both; a dash stands where another rule chose the outputs.",
                     cross.length_penalty),
         {},
         table});
