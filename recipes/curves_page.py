@@ -8,8 +8,16 @@ NAMES = {"bahdanau": "Bahdanau", "luong": "Luong", "fixed": "without attention",
          "transformer_wide": "Transformer, 2 + 2 layers of 256"}
 COLOURS = {"bahdanau": ("#0969da", "#4493f8"), "luong": ("#9a6700", "#d29922"), "fixed": ("#59636e", "#9198a1"),
            "transformer": ("#1a7f37", "#3fb950"), "transformer_wide": ("#8250df", "#ab7df8")}
+# The kinds of recipes/rnn_attention whose rows are those with 4 million target tokens.
+SHARED = {"fixed": "fixed", "luong_general": "luong", "bahdanau": "bahdanau", "transformer": "transformer_wide"}
 WHOLE = 29000  # pairs of the whole text
 WIDTH, HEIGHT, LEFT, GAP, TOP = 300, 280, 48, 90, 44
+
+
+def shared_rows(recurrent):
+    """The rows of recipes/rnn_attention as rows of recipes/curves."""
+    return [row | {"row": f"{SHARED[row['kind']]}_4M", "kind": SHARED[row["kind"]], "pairs": None}
+            for row in recurrent if row["seed"] == 1 and row["kind"] in SHARED]
 
 
 def amount(row):
@@ -100,7 +108,7 @@ def crossings(lines):
     return " ".join(said) + "\n"
 
 
-def page(results):
+def page(results, recurrent):
     training, text = lines_of(results, False), lines_of(results, True)
     return "\n".join([
         "# Where the curves cross\n",
@@ -108,14 +116,17 @@ def page(results):
         f"BLEU on {TEST} with 95 % intervals, one seed. Left: all 29,000 pairs, the joint tokenizer of 8,000 pieces, and a schedule as long "
         "as the training. Right: the first pairs of the text, seen a hundred times but for at most 8 million target tokens, with a joint tokenizer "
         "of 1,000, 2,000 and 4,000 pieces for 1,000, 3,000 and 10,000 pairs. Translations use the average of the last three checkpoints and "
-        "beam size 5; except for the warm-up, the settings of each kind do not depend on the amount.\n",
+        "beam size 5. The settings of a kind do not depend on the amount; its warm-up is the same part of every training.\n",
+        *(["The rows with 4 million tokens are those of [rnn_attention](rnn_attention.md), which has more seeds, except for the Transformer "
+           "of width 128.\n"] if recurrent else []),
         "![BLEU by the amount of training and of text](curves.svg)\n",
         *(["## By amount of training\n", crossings(training), scores(training, of_tokens)] if training else []),
         *(["## By amount of text\n", scores(text, of_pairs)] if text else []),
-        "## Settings\n\nIn addition to those of recipes/rnn_attention.toml; the warm-up is that of the largest amount.\n",
+        "## Settings\n\nIn addition to those of recipes/rnn_attention.toml; the warm-up is that of the largest amount here.\n",
         options([(NAMES[kind], points[-1][1]["options"]) for kind, points in (text | training).items()]),
     ])
 
 
-def files(results):
-    return {"curves.md": page(results), "curves.svg": picture(results)}
+def files(results, recurrent):
+    together = results + shared_rows(recurrent)
+    return {"curves.md": page(together, recurrent), "curves.svg": picture(together)}

@@ -26,7 +26,7 @@ namespace attend {
 namespace {
 
 constexpr TargetIds kToyIds{.bos = 2, .eos = 3, .pad = 0};
-constexpr std::int64_t kVocabulary = 13;
+constexpr std::int64_t kScoredVocabulary = 13;
 
 using Sentences = std::vector<std::vector<std::int32_t>>;
 
@@ -57,7 +57,7 @@ TEST(Forcing, GivesTheLogProbabilityOfSearch) {
   const std::vector<Family> all = scored_families();
   std::size_t num_ended = 0;
   for (const Family& family : all) {
-    const Seq2Seq model = make_seq2seq(family.config, {.src = kVocabulary, .tgt = kVocabulary}, 5);
+    const Seq2Seq model = make_seq2seq(family.config, {.src = kScoredVocabulary, .tgt = kScoredVocabulary}, 5);
     model->eval();
     const TargetIds ids = kToyIds;
     const auto found = translate({.model = *model, .ids = ids, .config = config}, batch_of(kSources, {}).src);
@@ -89,7 +89,7 @@ TEST(Forcing, GivesTheLogProbabilityOfAnEditedSearch) {
   const UniformWeights uniform;
   const DiagonalWeights diagonal;
   for (const Family& family : scored_families()) {
-    const Seq2Seq model = make_seq2seq(family.config, {.src = kVocabulary, .tgt = kVocabulary}, 5);
+    const Seq2Seq model = make_seq2seq(family.config, {.src = kScoredVocabulary, .tgt = kScoredVocabulary}, 5);
     model->eval();
     for (const AttentionEdit* edit :
          {static_cast<const AttentionEdit*>(&uniform), static_cast<const AttentionEdit*>(&diagonal)}) {
@@ -117,7 +117,7 @@ TEST(Forcing, GivesTheLogProbabilityOfAnEditedSearch) {
 TEST(Forcing, IsAStepAfterTheOther) {
   const at::NoGradGuard no_grad;
   for (const Family& family : scored_families()) {
-    const Seq2Seq model = make_seq2seq(family.config, {.src = kVocabulary, .tgt = kVocabulary}, 6);
+    const Seq2Seq model = make_seq2seq(family.config, {.src = kScoredVocabulary, .tgt = kScoredVocabulary}, 6);
     model->eval();
     const Sentences tgt = {{4, 11, 7}, {}, {5}, {12, 12, 12, 12, 12, 12}, {8, 4}, {9}};
     const Batch batch = batch_of(kSources, tgt);

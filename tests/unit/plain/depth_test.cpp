@@ -55,11 +55,11 @@ TEST(Depth, WatchedUpdatesShareOneAxis) {
   ASSERT_EQ(ranks.size(), 4U) << "the input and three layers";
   EXPECT_EQ(ranks.front(), (std::pair{0.0, 0.9}));
   EXPECT_EQ(ranks.back().second, it.systems[2].runs[0].watched[1].stacks[0].rank_one[3]);
-  const nlohmann::json json = parse_json(report_json(it), "report.json")["systems"][2]["runs"][0]["watched"];
-  EXPECT_EQ(json[1]["update"], 2'400);
-  EXPECT_EQ(json[0]["stacks"][1]["place"], "decoder");
-  EXPECT_EQ(json[0]["stacks"][1]["gradient"], nlohmann::json::parse("[0.4, 0.8, 2.0]"));
-  EXPECT_EQ(json[0]["stacks"][0]["rank_one"][0], 0.9);
+  const nlohmann::json saved = parse_json(report_json(it), "report.json")["systems"][2]["runs"][0]["watched"];
+  EXPECT_EQ(saved[1]["update"], 2'400);
+  EXPECT_EQ(saved[0]["stacks"][1]["place"], "decoder");
+  EXPECT_EQ(saved[0]["stacks"][1]["gradient"], nlohmann::json::parse("[0.4, 0.8, 2.0]"));
+  EXPECT_EQ(saved[0]["stacks"][0]["rank_one"][0], 0.9);
   EXPECT_NE(report_page(section_report(it)).find("Gradient by depth, last watched update"), std::string::npos);
   it.probe = std::nullopt;
   for (System& system : it.systems) {

@@ -61,20 +61,20 @@ void expect_parts(const std::string& text, const std::vector<std::string>& parts
 }
 
 TEST(HeadReport, JsonHoldsEveryNumber) {
-  const nlohmann::json json = parse_json(report_json(head_report()), "report.json");
-  EXPECT_EQ(json["heads"][1]["distance"], 3.75);
-  EXPECT_TRUE(json["heads"][1]["rarest"].is_null()) << "not measured";
-  EXPECT_EQ(json["heads"][0]["roles"][0], "previous word");
-  EXPECT_EQ(json["relations"][0]["by_head"][1], 0.8);
-  EXPECT_EQ(json["relations"][0]["chosen"], 1);
-  EXPECT_EQ(json["relations"][0]["to_head"], false);
-  EXPECT_EQ(json["relations"][0]["accuracy"]["low"], 0.65);
-  EXPECT_EQ(json["rare_relations"], 7);
-  EXPECT_EQ(json["silencing"]["heads"][0]["change"]["value"], 0.25);
-  EXPECT_EQ(json["silencing"]["loss"], 1.5);
-  EXPECT_EQ(json["silencing"]["heads"][0]["importance"], 0.125);
-  EXPECT_EQ(json["silencing"]["pruning"][0]["loss"], 1.75);
-  EXPECT_EQ(json["pruned"][0], "cross.0.1");
+  const nlohmann::json saved = parse_json(report_json(head_report()), "report.json");
+  EXPECT_EQ(saved["heads"][1]["distance"], 3.75);
+  EXPECT_TRUE(saved["heads"][1]["rarest"].is_null()) << "not measured";
+  EXPECT_EQ(saved["heads"][0]["roles"][0], "previous word");
+  EXPECT_EQ(saved["relations"][0]["by_head"][1], 0.8);
+  EXPECT_EQ(saved["relations"][0]["chosen"], 1);
+  EXPECT_EQ(saved["relations"][0]["to_head"], false);
+  EXPECT_EQ(saved["relations"][0]["accuracy"]["low"], 0.65);
+  EXPECT_EQ(saved["rare_relations"], 7);
+  EXPECT_EQ(saved["silencing"]["heads"][0]["change"]["value"], 0.25);
+  EXPECT_EQ(saved["silencing"]["loss"], 1.5);
+  EXPECT_EQ(saved["silencing"]["heads"][0]["importance"], 0.125);
+  EXPECT_EQ(saved["silencing"]["pruning"][0]["loss"], 1.75);
+  EXPECT_EQ(saved["pruned"][0], "cross.0.1");
 }
 
 TEST(HeadReport, PageHasItsSectionsAndEscapesNames) {
@@ -105,9 +105,9 @@ TEST(HeadReport, BleuWithoutAHeadStandsBesideItsLoss) {
   it.silencing->heads[0].bleu = {.change = {-1.5, -2, -1}, .p = 0.001, .p_holm = 0.02};
   expect_parts(head_markdown(it), {"BLEU of the whole model: 31.2, of greedy translations (beam 1), nrefs:1",
                                    "| −1.5 (−2.0 to −1.0) | 0.020 |"});
-  const nlohmann::json json = parse_json(report_json(it), "report.json");
-  EXPECT_EQ(json["silencing"]["bleu"], 31.25);
-  EXPECT_EQ(json["silencing"]["heads"][0]["bleu"]["p_holm"], 0.02);
+  const nlohmann::json saved = parse_json(report_json(it), "report.json");
+  EXPECT_EQ(saved["silencing"]["bleu"], 31.25);
+  EXPECT_EQ(saved["silencing"]["heads"][0]["bleu"]["p_holm"], 0.02);
 }
 
 TEST(HeadReport, OfRecurrentAttentionHasOnlyWhatReplacesIt) {
@@ -140,10 +140,10 @@ TEST(HeadReport, OfRecurrentAttentionHasOnlyWhatReplacesIt) {
   const std::string page = head_page(it);
   expect_parts(page, {"<section id=\"measured\"", "<section id=\"replaced\""});
   EXPECT_EQ(page.find("<section id=\"roles\""), std::string::npos);
-  const nlohmann::json json = parse_json(report_json(it), "report.json");
-  EXPECT_EQ(json["replacement"]["weights"][0]["loss_change"]["change"]["high"], 1);
-  EXPECT_TRUE(json["replacement"]["weights"][1]["bleu"].is_null());
-  EXPECT_EQ(json["replacement"]["linked_pieces"], 1500);
+  const nlohmann::json saved = parse_json(report_json(it), "report.json");
+  EXPECT_EQ(saved["replacement"]["weights"][0]["loss_change"]["change"]["high"], 1);
+  EXPECT_TRUE(saved["replacement"]["weights"][1]["bleu"].is_null());
+  EXPECT_EQ(saved["replacement"]["linked_pieces"], 1500);
 }
 
 TEST(HeadReport, SectionsWithoutDataSayWhy) {

@@ -62,12 +62,12 @@ TEST(ProbeSections, PageAndMarkdownHaveTheNumbers) {
 }
 
 TEST(ProbeSections, JsonHasTheFields) {
-  const auto json = nlohmann::json::parse(report_json(synthetic_probing()));
-  EXPECT_EQ(json["tasks"][0]["layers"][1]["accuracy"]["mean"], 0.875);
-  EXPECT_TRUE(json["tasks"][0]["layers"][1]["random"]["mean"].is_null());
-  EXPECT_EQ(json["structure"][0]["attachment"]["mean"], 0.5);
-  EXPECT_EQ(json["random_structure"].size(), 2u);
-  EXPECT_EQ(json["left_neighbour_attachment"], 0.4321);
+  const auto saved = nlohmann::json::parse(report_json(synthetic_probing()));
+  EXPECT_EQ(saved["tasks"][0]["layers"][1]["accuracy"]["mean"], 0.875);
+  EXPECT_TRUE(saved["tasks"][0]["layers"][1]["random"]["mean"].is_null());
+  EXPECT_EQ(saved["structure"][0]["attachment"]["mean"], 0.5);
+  EXPECT_EQ(saved["random_structure"].size(), 2u);
+  EXPECT_EQ(saved["left_neighbour_attachment"], 0.4321);
 }
 
 }  // namespace

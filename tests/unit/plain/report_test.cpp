@@ -117,26 +117,26 @@ TEST(Report, NumbersAreWrittenForPeople) {
 
 TEST(Report, JsonHoldsEveryNumberAsItIs) {
   const Comparison& it = synthetic();
-  const nlohmann::json json = parse_json(report_json(it), "report.json");
-  EXPECT_EQ(json["systems"][0]["runs"][1]["quality"]["bleu"]["value"], it.systems[0].runs[1].quality.scores[0].value);
-  EXPECT_EQ(json["systems"][2]["runs"][0]["curve"][5]["seconds"], it.systems[2].runs[0].curve[5].seconds);
-  EXPECT_TRUE(json["systems"][0]["runs"][0]["curve"][0]["bleu"].is_null()) << "not measured";
-  EXPECT_TRUE(json["probe"]["systems"][0]["reach"][0]["by_distance"].back().is_null()) << "not a number";
-  EXPECT_TRUE(json["cross_scores"]["log_prob"][2][3].is_null());
-  EXPECT_EQ(json["differences"][2]["part"], "conditions");
-  EXPECT_EQ(json["tests"][1]["p_holm"], 0.002);
-  EXPECT_EQ(json["tests"][1]["seeds"]["p_holm"], 0.06);
-  EXPECT_TRUE(json["tests"][0]["seeds"].is_null());
-  const nlohmann::json& contrast = json["contrasts"][0];
+  const nlohmann::json saved = parse_json(report_json(it), "report.json");
+  EXPECT_EQ(saved["systems"][0]["runs"][1]["quality"]["bleu"]["value"], it.systems[0].runs[1].quality.scores[0].value);
+  EXPECT_EQ(saved["systems"][2]["runs"][0]["curve"][5]["seconds"], it.systems[2].runs[0].curve[5].seconds);
+  EXPECT_TRUE(saved["systems"][0]["runs"][0]["curve"][0]["bleu"].is_null()) << "not measured";
+  EXPECT_TRUE(saved["probe"]["systems"][0]["reach"][0]["by_distance"].back().is_null()) << "not a number";
+  EXPECT_TRUE(saved["cross_scores"]["log_prob"][2][3].is_null());
+  EXPECT_EQ(saved["differences"][2]["part"], "conditions");
+  EXPECT_EQ(saved["tests"][1]["p_holm"], 0.002);
+  EXPECT_EQ(saved["tests"][1]["seeds"]["p_holm"], 0.06);
+  EXPECT_TRUE(saved["tests"][0]["seeds"].is_null());
+  const nlohmann::json& contrast = saved["contrasts"][0];
   EXPECT_EQ(contrast["file"], "pairs <i>&.tsv");
   EXPECT_EQ(contrast["all"]["pairs"], 400);
   EXPECT_EQ(contrast["kinds"]["agreement"]["values"][2]["value"], 94);
   EXPECT_EQ(contrast["distances"]["9"]["values"][0]["low"], 67);
   EXPECT_EQ(contrast["tests"][1]["only_b"], 50);
   EXPECT_EQ(contrast["tests"][2]["p_holm"], 0.00012);
-  EXPECT_EQ(json["sentences"][1]["source"], hostile_texts()[0]);
+  EXPECT_EQ(saved["sentences"][1]["source"], hostile_texts()[0]);
   const AttentionMaps& maps = *it.sentences[3].systems[2].own;
-  const nlohmann::json& written = json["sentences"][3]["systems"][2]["own"];
+  const nlohmann::json& written = saved["sentences"][3]["systems"][2]["own"];
   EXPECT_EQ(from_base64(written["weights"]), as_text(maps.weights));
   EXPECT_EQ(written["target"].size(), maps.target.size());
 }
@@ -155,13 +155,13 @@ TEST(Report, ShowsTheMetricsOfTheComparison) {
     for (SystemSentence& system : sentence.systems) system.scores.resize(1);
   }
   it.systems[0].runs[0].quality.scores[0].value = 3.5;
-  const nlohmann::json json = parse_json(report_json(it), "report.json");
-  EXPECT_EQ(json["metrics"][0]["name"], "WER");
-  EXPECT_EQ(json["systems"][0]["runs"][0]["quality"]["wer"]["value"], 3.5);
-  EXPECT_EQ(json["systems"][0]["runs"][0]["curve"][0]["wer"], 12.5);
-  EXPECT_FALSE(json["systems"][0]["runs"][0]["curve"][0].contains("bleu"));
-  EXPECT_EQ(json["beams"][0][0]["wer"], 32.1);
-  EXPECT_EQ(json["sentences"][0]["systems"][0]["wer"], it.sentences[0].systems[0].scores[0]);
+  const nlohmann::json saved = parse_json(report_json(it), "report.json");
+  EXPECT_EQ(saved["metrics"][0]["name"], "WER");
+  EXPECT_EQ(saved["systems"][0]["runs"][0]["quality"]["wer"]["value"], 3.5);
+  EXPECT_EQ(saved["systems"][0]["runs"][0]["curve"][0]["wer"], 12.5);
+  EXPECT_FALSE(saved["systems"][0]["runs"][0]["curve"][0].contains("bleu"));
+  EXPECT_EQ(saved["beams"][0][0]["wer"], 32.1);
+  EXPECT_EQ(saved["sentences"][0]["systems"][0]["wer"], it.sentences[0].systems[0].scores[0]);
   const std::string page = report_page(section_report(it));
   EXPECT_NE(page.find("<strong>3.5 <small>("), std::string::npos) << "the lowest is the best";
   for (const char* text : {"Lower is better for WER (edits of words) and perplexity.", "WER (lower is better)",
@@ -281,10 +281,10 @@ TEST(Report, TranslationsWithoutAModelAreShownAsSuch) {
   }
   EXPECT_EQ(markdown.find("Without attention to the source"), std::string::npos) << "nothing is known of its attention";
   EXPECT_EQ(markdown.find("nan"), std::string::npos);
-  const nlohmann::json json = parse_json(report_json(it), "report.json");
-  EXPECT_TRUE(json["systems"][1]["only_text"]);
-  EXPECT_TRUE(json["systems"][1]["runs"][0]["cost"]["parameters"].is_null());
-  EXPECT_TRUE(json["cross_scores"]["search_errors"][1]["ranked"].is_null());
+  const nlohmann::json saved = parse_json(report_json(it), "report.json");
+  EXPECT_TRUE(saved["systems"][1]["only_text"]);
+  EXPECT_TRUE(saved["systems"][1]["runs"][0]["cost"]["parameters"].is_null());
+  EXPECT_TRUE(saved["cross_scores"]["search_errors"][1]["ranked"].is_null());
   EXPECT_FALSE(report_page(section_report(it)).empty());
   Comparison without_attention = synthetic();
   without_attention.attention[1].clear();
