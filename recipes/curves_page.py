@@ -4,7 +4,7 @@ import math
 
 from page_parts import TEST, interval, made, options, svg, table, test_bleu, text_at
 
-NAMES = {"bahdanau": "Bahdanau", "luong": "Luong", "fixed": "without attention", "transformer": "Transformer, 4 + 4 layers of 128",
+NAMES = {"bahdanau": "Bahdanau", "luong": "Luong", "fixed": "No attention", "transformer": "Transformer, 4 + 4 layers of 128",
          "transformer_wide": "Transformer, 2 + 2 layers of 256"}
 COLOURS = {"bahdanau": ("#0969da", "#4493f8"), "luong": ("#9a6700", "#d29922"), "fixed": ("#59636e", "#9198a1"),
            "transformer": ("#1a7f37", "#3fb950"), "transformer_wide": ("#8250df", "#ab7df8")}
@@ -69,11 +69,12 @@ def of_tokens(millions):
 
 def picture(results):
     training, text = lines_of(results, False), lines_of(results, True)
-    width, height = LEFT + 2 * WIDTH + GAP + 24, TOP + HEIGHT + 40 + 20 * len(NAMES)
+    width = LEFT + WIDTH + (WIDTH + GAP if training and text else 0) + 24
+    height = TOP + HEIGHT + 40 + 20 * len(NAMES)
     style = "".join(f".{kind}{{stroke:{light};--fill:{light}}}" for kind, (light, _) in COLOURS.items())
     dark = "".join(f".{kind}{{stroke:{shade};--fill:{shade}}}" for kind, (_, shade) in COLOURS.items())
     drawn = [*(small_chart(LEFT, "BLEU by target tokens of training", training, of_tokens) if training else []),
-             *(small_chart(LEFT + WIDTH + GAP, "BLEU by sentence pairs of text", text, of_pairs) if text else [])]
+             *(small_chart(LEFT + (WIDTH + GAP if training else 0), "BLEU by sentence pairs of text", text, of_pairs) if text else [])]
     for place, kind in enumerate(training | text):
         y = TOP + HEIGHT + 50 + 20 * place
         drawn += [f'<polyline class="{kind}" points="{LEFT},{y - 4} {LEFT + 28},{y - 4}"/>', text_at(LEFT + 36, y, "start", NAMES[kind])]
@@ -90,38 +91,37 @@ def scores(lines, label):
     return table(["model", *map(label, amounts)], rows)
 
 
-def crossings(lines):
-    """Sentences on the amounts of training between which each Transformer overtakes each recurrent model."""
-    said = []
-    for kind in (kind for kind in lines if kind.startswith("transformer")):
-        for other in (other for other in ("fixed", "luong", "bahdanau") if other in lines):
-            ours, theirs = ({place: test_bleu(row)["score"] for place, row in lines[name]} for name in (kind, other))
-            places = sorted(ours.keys() & theirs.keys())
-            ahead = [ours[place] > theirs[place] for place in places]
-            changes = [(places[n - 1], places[n]) for n in range(1, len(places)) if ahead[n] and not ahead[n - 1]]
-            if changes and ahead[-1]:
-                first, second = changes[-1]
-                said.append(f"{NAMES[kind]} overtakes {NAMES[other]} between {first:g} and {second:g} million tokens.")
-            elif places:
-                said.append(f"{NAMES[kind]} is {'ahead of' if all(ahead) else 'behind'} {NAMES[other]} at every amount." if len(set(ahead)) == 1
-                            else f"{NAMES[kind]} falls behind {NAMES[other]}.")
-    return " ".join(said) + "\n"
+def gaps(lines, label):
+    """BLEU of each Transformer minus that of each recurrent model, by amount."""
+    amounts = sorted({place for points in lines.values() for place, _ in points})
+    found = {kind: {place: test_bleu(row)["score"] for place, row in points} for kind, points in lines.items()}
+    rows = [[f"{NAMES[kind]} - {NAMES[other]}", *(f"{ours[place] - theirs[place]:+.1f}" if place in ours and place in theirs else ""
+                                                  for place in amounts)]
+            for kind, ours in found.items() if kind.startswith("transformer")
+            for other, theirs in found.items() if not other.startswith("transformer")]
+    return table(["difference", *map(label, amounts)], rows)
+
+
+def chart_section(title, lines, label, words):
+    return [f"## {title}\n\n{words}\n", scores(lines, label), "The curves cross where a difference changes its sign.\n",
+            gaps(lines, label)] if lines else []
 
 
 def page(results, recurrent):
     training, text = lines_of(results, False), lines_of(results, True)
+    shared = (" The rows with 4 million tokens, but for the Transformer of width 128, are those of seed 1 of "
+              "[rnn_attention](rnn_attention.md), which has more seeds.") if recurrent else ""
     return "\n".join([
         "# Where the curves cross\n",
         made(results, "curves", "Multi30k English-German", "curves"),
-        f"BLEU on {TEST} with 95 % intervals, one seed. Left: all 29,000 pairs, the joint tokenizer of 8,000 pieces, and a schedule as long "
-        "as the training. Right: the first pairs of the text, seen a hundred times but for at most 8 million target tokens, with a joint tokenizer "
-        "of 1,000, 2,000 and 4,000 pieces for 1,000, 3,000 and 10,000 pairs. Translations use the average of the last three checkpoints and "
-        "beam size 5. The settings of a kind do not depend on the amount; its warm-up is the same part of every training.\n",
-        *(["The rows with 4 million tokens are those of [rnn_attention](rnn_attention.md), which has more seeds, except for the Transformer "
-           "of width 128.\n"] if recurrent else []),
+        f"BLEU on {TEST} with 95 % intervals, one seed; translations with the average of the last three checkpoints and beam size 5. The "
+        "settings of a model do not depend on the amount; its warm-up is the same part of every training.\n",
         "![BLEU by the amount of training and of text](curves.svg)\n",
-        *(["## By amount of training\n", crossings(training), scores(training, of_tokens)] if training else []),
-        *(["## By amount of text\n", scores(text, of_pairs)] if text else []),
+        *chart_section("By amount of training", training, of_tokens,
+                       "All 29,000 pairs, the joint tokenizer of 8,000 pieces, and a schedule as long as the training." + shared),
+        *chart_section("By amount of text", text, of_pairs,
+                       "The first pairs of the text, seen a hundred times but for at most 8 million target tokens, with a joint tokenizer of 1,000, "
+                       "2,000 and 4,000 pieces for 1,000, 3,000 and 10,000 pairs."),
         "## Settings\n\nIn addition to those of recipes/rnn_attention.toml; the warm-up is that of the largest amount here.\n",
         options([(NAMES[kind], points[-1][1]["options"]) for kind, points in (text | training).items()]),
     ])
