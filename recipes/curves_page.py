@@ -36,8 +36,12 @@ def lines_of(results, text):
     return {kind: sorted(lines[kind], key=lambda point: point[0]) for kind in NAMES if kind in lines}
 
 
+def amounts_of(lines):
+    return sorted({place for points in lines.values() for place, _ in points})
+
+
 def small_chart(left, title, lines, label):
-    amounts = sorted({place for points in lines.values() for place, _ in points})
+    amounts = amounts_of(lines)
     top_score = 5 * math.ceil(max(test_bleu(row)["score"] for points in lines.values() for _, row in points) / 5)
 
     def x(place):
@@ -83,7 +87,7 @@ def picture(results):
 
 
 def scores(lines, label):
-    amounts = sorted({place for points in lines.values() for place, _ in points})
+    amounts = amounts_of(lines)
     rows = []
     for kind, points in lines.items():
         found = {place: interval(test_bleu(row)) for place, row in points}
@@ -93,7 +97,7 @@ def scores(lines, label):
 
 def gaps(lines, label):
     """BLEU of each Transformer minus that of each recurrent model, by amount."""
-    amounts = sorted({place for points in lines.values() for place, _ in points})
+    amounts = amounts_of(lines)
     found = {kind: {place: test_bleu(row)["score"] for place, row in points} for kind, points in lines.items()}
     rows = [[f"{NAMES[kind]} - {NAMES[other]}", *(f"{ours[place] - theirs[place]:+.1f}" if place in ours and place in theirs else ""
                                                   for place in amounts)]

@@ -10,6 +10,7 @@ import json
 import shutil
 import statistics
 import sys
+import tomllib
 
 import recipe
 from recipe import HERE, attend, call
@@ -17,6 +18,7 @@ from scores import events, validations
 
 SETS = ("val", "test_2016_flickr")
 SPEED_UPDATES = 174
+COMMON = tomllib.loads((HERE / "rnn_attention.toml").read_text(encoding="utf-8"))  # for 4 million target tokens
 # Options that do not affect a result: paths, and settings of a tokenizer that is given.
 LEFT_OUT = {"run", "train", "valid", "tokenizer", "cache-dir", "resume", "init-from", "vocab-size", "vocab-type"}
 # The Transformer of recipes/rnn_attention and the baseline of recipes/transformer_variants: as many parameters as `luong_general` (4.48 M),
@@ -52,7 +54,7 @@ def parser(about, name, rows):
 
 def translation_parser(about, name, rows):
     result = parser(about, name, rows)
-    result.add_argument("--updates", type=int, default=1160, help="training updates of about 3,430 target tokens each")
+    result.add_argument("--updates", type=int, default=COMMON["max-steps"], help="training updates of about 3,430 target tokens each")
     return result
 
 
