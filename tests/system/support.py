@@ -1,17 +1,22 @@
 """What the system tests share: a place of their own, small parallel texts, and the program run as a user runs it."""
 import atexit
+import contextlib
+import functools
 import json
 import os
 import pathlib
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ATTEND = os.path.abspath(sys.argv[1])
+SERVER = os.environ.get("ATTEND_TEST_SERVER")  # tests/support/server.cpp
 DEVICE = os.environ.get("ATTEND_TEST_DEVICE") or "cpu"
 PLACE = pathlib.Path(tempfile.mkdtemp(prefix="attend-system-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
 atexit.register(shutil.rmtree, PLACE, ignore_errors=True)
@@ -19,9 +24,52 @@ os.chdir(PLACE)
 os.environ["XDG_CACHE_HOME"] = str(PLACE / "cache")
 
 
+@functools.cache
+def server():
+    """A socket to a server that has loaded the program's libraries."""
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    subprocess.Popen([SERVER], stdin=its)
+    its.close()
+    return ours
+
+
+def pipe_of(text):
+    """A pipe with this text."""
+    end, beginning = os.pipe()
+
+    def write():
+        with contextlib.suppress(BrokenPipeError), open(beginning, "w") as file:
+            file.write(text)
+
+    threading.Thread(target=write).start()
+    return open(end)
+
+
+def run_by_server(words, stdin):
+    """Runs the program as subprocess.run does, in the server."""
+    with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
+        ended, end = os.pipe()
+        text = "\0".join([os.getcwd(), *words]).encode()
+        socket.send_fds(server(), [text], [stdin.fileno(), stdout.fileno(), stderr.fileno(), end])
+        os.close(end)
+        with open(ended, "rb") as file:
+            code = file.read()
+        check(len(code) == 4, f"{SERVER} gave no exit code for attend {' '.join(words)}")
+        stdout.seek(0), stderr.seek(0)
+        return subprocess.CompletedProcess([ATTEND, *words], int.from_bytes(code, sys.byteorder, signed=True), stdout.read(), stderr.read())
+
+
 def attend(*words, code=0, **options):
     """Runs the program and gives what it said; fails unless it ends with `code`."""
-    done = subprocess.run([ATTEND, *map(str, words)], capture_output=True, text=True, timeout=500, **options)
+    words = list(map(str, words))
+    stdin = options.get("stdin", sys.stdin)
+    if SERVER and options.keys() <= {"stdin"} and not isinstance(stdin, int):
+        done = run_by_server(words, stdin)
+    elif SERVER and options.keys() == {"input"}:
+        with pipe_of(options["input"]) as lines:
+            done = run_by_server(words, lines)
+    else:
+        done = subprocess.run([ATTEND, *words], capture_output=True, text=True, timeout=500, **options)
     check(done.returncode == code, f"attend {' '.join(map(str, words))}: exit code {done.returncode}, not {code}\n{done.stderr}")
     return done
 

@@ -10,12 +10,16 @@ constexpr int kTilePanels = kLanes == 16 ? 2 : 1;
 constexpr std::int64_t kBlock = std::int64_t{128} << 10;
 constexpr std::int64_t kGap = kWidest;
 
+// One tile of the product. Meanwhile, panels from `next` on come into the second-level cache, unless they are its own.
 template <int rows, int panels>
-void tile(const PanelProduct& p, const float* x, std::int64_t row, std::int64_t panel) {
+void tile(const PanelProduct& p, const float* x, std::int64_t row, std::int64_t panel, std::int64_t next) {
   const std::int64_t inputs = p.weight.inputs, outputs = p.weight.outputs;
   const float* w = p.weight.numbers.data() + panel * inputs * kWidest;
+  const std::int64_t ahead = (next - panel) * inputs * kWidest;
   Floats sums[rows][panels * kVectors] = {};
   for (std::int64_t k = 0; k < inputs; ++k, w += kWidest) {
+#pragma GCC unroll 4
+    for (int v = 0; v < panels; ++v) __builtin_prefetch(w + ahead + v * inputs * kWidest, 0, 2);
     Floats weights[panels * kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < panels * kVectors; ++v) {
@@ -51,9 +55,17 @@ inline void multiply(const PanelProduct& p, std::int64_t begin, std::int64_t end
     }
     for (std::int64_t panel = begin; panel < end; panel += kTilePanels) {
       with_count<kTilePanels>(end - panel, [&](auto panels) {
-        for (std::int64_t row = first; row < last; row += kTileRows) {
-          with_count<kTileRows>(
-              last - row, [&](auto rows) { tile<rows, panels>(p, copies.get() + (row - first) * stride, row, panel); });
+        // The first tile fetches the next panels. A decoding step has few rows to compute while they arrive.
+        std::int64_t next = panel + 2 * kTilePanels <= end ? panel + kTilePanels : panel;
+        // Tiles of about equal height: with AVX2, a tile of two rows takes as long as one of four.
+        std::int64_t row = first;
+        for (std::int64_t tiles = (last - first + kTileRows - 1) / kTileRows; tiles > 0; --tiles) {
+          const std::int64_t height = (last - row + tiles - 1) / tiles;
+          with_count<kTileRows>(height, [&](auto rows) {
+            tile<rows, panels>(p, copies.get() + (row - first) * stride, row, panel, next);
+          });
+          row += height;
+          next = panel;
         }
       });
     }
