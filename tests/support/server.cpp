@@ -3,7 +3,7 @@
 // arguments, separated by zero bytes, and four files: the standard streams of the new process, and a pipe that gets its
 // exit code as an int, or minus the number of the signal that ended it.
 #define main attend_main
-#include "cli/main.cpp"
+#include "cli/main.cpp"  // NOLINT(bugprone-suspicious-include): its main() is what runs here
 #undef main
 
 #include <sys/socket.h>
