@@ -24,7 +24,7 @@ struct Request {
   std::array<int, kFiles> files;
 };
 
-// Returns false if the other side is gone.
+// Returns false if the other side is gone, or its message too long.
 bool receive(Request& request) {
   request.text.resize(kLongest);
   iovec text{.iov_base = request.text.data(), .iov_len = kLongest};
@@ -35,7 +35,7 @@ bool receive(Request& request) {
   message.msg_control = control.data();
   message.msg_controllen = control.size();
   const ssize_t length = recvmsg(STDIN_FILENO, &message, MSG_CMSG_CLOEXEC);
-  if (length <= 0) return false;
+  if (length <= 0 || (message.msg_flags & MSG_TRUNC) != 0) return false;
   request.text.resize(static_cast<std::size_t>(length));
   request.text.push_back('\0');
   std::memcpy(request.files.data(), CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof request.files);

@@ -70,7 +70,7 @@ def attend(*words, code=0, **options):
             done = run_by_server(words, lines)
     else:
         done = subprocess.run([ATTEND, *words], capture_output=True, text=True, timeout=500, **options)
-    check(done.returncode == code, f"attend {' '.join(map(str, words))}: exit code {done.returncode}, not {code}\n{done.stderr}")
+    check(done.returncode == code, f"attend {' '.join(words)}: exit code {done.returncode}, not {code}\n{done.stderr}")
     return done
 
 
