@@ -63,20 +63,25 @@ ATTEND_INLINE Floats first(std::int64_t n, Floats x, float rest) {
   return select(reinterpret_cast<Ints>(lane_numbers()) < static_cast<std::int32_t>(n), x, all(rest));
 }
 
+template <int distance, int... lane>
+ATTEND_INLINE Floats swap_lanes(Floats x, std::integer_sequence<int, lane...>) {
+  return __builtin_shufflevector(x, x, (lane ^ distance)...);
+}
 // Lane i takes lane i ^ distance; all power-of-two distances together combine every lane with all others.
 template <int distance>
 ATTEND_INLINE Floats swap_lanes(Floats x) {
-  return __builtin_shuffle(x, reinterpret_cast<Ints>(lane_numbers() ^ static_cast<std::uint32_t>(distance)));
+  return swap_lanes<distance>(x, std::make_integer_sequence<int, ATTEND_LANES>());
+}
+template <int distance, int... lane>
+ATTEND_INLINE void exchange(Floats& a, Floats& b, std::integer_sequence<int, lane...>) {
+  const Floats before = a;
+  a = __builtin_shufflevector(before, b, ((lane & distance) == 0 ? lane : lane - distance + ATTEND_LANES)...);
+  b = __builtin_shufflevector(before, b, ((lane & distance) == 0 ? lane + distance : lane + ATTEND_LANES)...);
 }
 // The lanes of a whose number has the bit `distance` change places with those of b that lack it.
 template <int distance>
 ATTEND_INLINE void exchange(Floats& a, Floats& b) {
-  const Words lanes = lane_numbers(), d = Words{} + distance;
-  const Ints low = reinterpret_cast<Ints>((lanes & d) == 0 ? lanes : lanes - d + kLanes);
-  const Ints high = reinterpret_cast<Ints>((lanes & d) == 0 ? lanes + d : lanes + kLanes);
-  const Floats before = a;
-  a = __builtin_shuffle(before, b, low);
-  b = __builtin_shuffle(before, b, high);
+  exchange<distance>(a, b, std::make_integer_sequence<int, ATTEND_LANES>());
 }
 ATTEND_INLINE float sum(Floats x) {
   if constexpr (kLanes >= 16) x += swap_lanes<8>(x);

@@ -9,6 +9,7 @@
 // clone. Include other headers before, outside the levels, so that their functions are not compiled for one level.
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "models/ops/kernels/level.hpp"
 #include "models/ops/kernels/types.hpp"
@@ -67,6 +68,6 @@
   void name(const __VA_ARGS__& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(loop(a, begin, end)); }
 
 // The same for arguments with float and with Bf16.
-#define ATTEND_KERNELS(name, loop, argument) \
-  ATTEND_KERNEL(name, loop, argument<float>) \
-  ATTEND_KERNEL(name, loop, argument<Bf16>)
+#define ATTEND_KERNELS(name, loop, ...)         \
+  ATTEND_KERNEL(name, loop, __VA_ARGS__<float>) \
+  ATTEND_KERNEL(name, loop, __VA_ARGS__<Bf16>)
