@@ -114,6 +114,7 @@ Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, 
                      const Layout& keys, std::int64_t layer, Pass& pass, const TokenRanks& ranks) const {
   const bool ranked = ranks.of_keys_M.defined();
   const FusedOp fused = [&](ops::HeadsForm form) {
+    if (form.distance_keys.defined()) return Tensor();
     form.numbers_M = places_M;
     if (form.causal && places_M.defined()) mask_by_distance(form);
     return ops::fused_attention(rows, queries, keys, form);

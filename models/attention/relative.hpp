@@ -49,6 +49,16 @@ class RelativeScope : public Scope {
     return scope_->context(weights_TS, values_SW, places) + torch::matmul(sums_TC, values_);
   }
 
+  // For the newest query, at the end of its causal scope.
+  bool describe_heads(ops::HeadsForm& form) const override {
+    if (farthest_ahead_ > 0 || form.scale > 0 || !scope_->describe_heads(form)) return false;
+    const torch::Tensor row_L =
+        (torch::arange(1 - form.longest, 1).clamp_min(-kFarthest) + kFarthest).to(keys_.device());
+    form.distance_keys = keys_.index_select(0, row_L);
+    form.distance_values = values_.index_select(0, row_L);
+    return true;
+  }
+
   // By Xavier's rule.
   void initialise(RandomStream& random) override {
     const double bound = std::sqrt(6 / static_cast<double>(keys_.size(0) + keys_.size(1)));

@@ -5,6 +5,7 @@
 #include <torch/nn/module.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/attention/heads.hpp"
@@ -41,10 +42,10 @@ struct Form {
   PositionKind positions;
   std::int64_t self_window = 0;
 };
-const std::vector<Form> kForms = {{"alibi", PositionKind::alibi},
-                                  {"t5", PositionKind::t5},
-                                  {"window", PositionKind::none, 3},
-                                  {"t5 in a window", PositionKind::t5, 20}};
+const std::vector<Form> kForms = {
+    {"alibi", PositionKind::alibi},       {"t5", PositionKind::t5},
+    {"window", PositionKind::none, 3},    {"t5 in a window", PositionKind::t5, 20},
+    {"relative", PositionKind::relative}, {"relative in a window", PositionKind::relative, 20}};
 
 HeadsConfig config_of(const Form& form, std::int64_t size, bool causal) {
   return {.place = causal ? AttentionPlace::decoder : AttentionPlace::encoder,
@@ -105,13 +106,15 @@ TEST_P(DistanceOps, ChosenQueriesKeepTheirNumbers) {
 TEST_P(DistanceOps, StepsAreTheLastRowsOfCausalAttention) {
   const at::NoGradGuard no_grad;
   const std::int64_t steps = 150;
-  for (const Form& form : kForms) {
-    const RandomHeads random(config_of(form, 16, /*causal=*/true));
+  std::vector<std::pair<Form, std::int64_t>> cases = {{kForms.back(), 21}};
+  for (const Form& form : kForms) cases.emplace_back(form, 16);
+  for (const auto& [form, size] : cases) {
+    const RandomHeads random(config_of(form, size, /*causal=*/true));
     std::vector<Tensor> q, kv;
     Ancestry ancestry;
     for (std::int64_t t = 0; t < steps; ++t) {
-      q.push_back(randn({2, 48}));
-      kv.push_back(randn({2, 96}));
+      q.push_back(randn({2, kHeads * size}));
+      kv.push_back(randn({2, 2 * kHeads * size}));
       ancestry.push_back({0, 1});
       if (t != 0 && t != 1 && t != 40 && t + 1 != steps) continue;
       const auto step = [&] {

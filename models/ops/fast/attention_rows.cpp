@@ -8,14 +8,17 @@ namespace attend::ops::fast {
 namespace {
 
 // Calls attend_query for rows 0 … R - 1. gather(r, keys) writes pointers to row r's keys and returns their number, at
-// most `max_keys`; each value lies H elements after its key. With biases, all rows have `max_keys` keys, and the query
-// stands at the position of the last one.
+// most `max_keys`; each value lies H elements after its key. With biases, or keys by distance, all rows have `max_keys`
+// keys, and the query stands at the position of the last one.
 template <class T, class Gather>
 Tensor attend_rows(const Tensor& q_RH, const HeadsForm& form, std::int64_t max_keys, const Gather& gather) {
   const std::int64_t R = q_RH.size(0), width = q_RH.size(1), heads = form.heads;
   const Tensor biases_ND = form.biases_ND.defined() ? form.biases_ND.contiguous() : Tensor();
   const float* bias = biases_ND.defined() ? biases_ND.const_data_ptr<float>() + form.longest - max_keys : nullptr;
   const std::int64_t bias_stride = biases_ND.defined() && biases_ND.size(0) > 1 ? biases_ND.size(1) : 0;
+  const auto from_first_key = [&](const Tensor& more) {
+    return more.defined() ? more.const_data_ptr<float>() + (form.longest - max_keys) * more.size(1) : nullptr;
+  };
   const kernels::Rows<T> queries = rows<T>(q_RH);
   const Tensor context_RH = at::empty({R, width}, q_RH.options());
   const kernels::Rows<T> contexts = rows<T>(context_RH);
@@ -33,6 +36,8 @@ Tensor attend_rows(const Tensor& q_RH, const HeadsForm& form, std::int64_t max_k
                                                       .scale = form.factor(width),
                                                       .bias = bias,
                                                       .bias_stride = bias_stride,
+                                                      .distance_keys = from_first_key(form.distance_keys),
+                                                      .distance_values = from_first_key(form.distance_values),
                                                       .scratch = scratch.data(),
                                                       .context = contexts.row(r)});
     }

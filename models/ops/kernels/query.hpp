@@ -7,7 +7,8 @@
 namespace attend::ops::kernels {
 
 // One query over `num_keys` keys at arbitrary addresses, softmax(scale q kᵀ + bias) v; a key's value is stored
-// `value_offset` elements after it.
+// `value_offset` elements after it. In every head, a row of `distance_keys` is added to each key, and one of
+// `distance_values` to its value.
 template <class T>
 struct QueryOverKeys {
   const T* query;        // heads * head_size
@@ -17,10 +18,12 @@ struct QueryOverKeys {
   std::int64_t heads;
   std::int64_t head_size;
   float scale;
-  const float* bias;         // of each key in head 0; null: none
-  std::int64_t bias_stride;  // from head to head
-  float* scratch;            // heads * (padded(head_size) + 2) numbers
-  T* context;                // out: [heads * head_size], the weighted sum of the values
+  const float* bias;             // of each key in head 0; null: none
+  std::int64_t bias_stride;      // from head to head
+  const float* distance_keys;    // [num_keys, head_size]; null: none
+  const float* distance_values;  // of the same size; read with distance_keys
+  float* scratch;                // heads * (padded(head_size) + 2) numbers
+  T* context;                    // out: [heads * head_size], the weighted sum of the values
 };
 void attend_query(const QueryOverKeys<float>& row);
 void attend_query(const QueryOverKeys<Bf16>& row);

@@ -41,6 +41,26 @@ ATTEND_INLINE void prefetch(const T* numbers, std::int64_t count) {
   for (std::int64_t j = 0; j < count; j += kLine) __builtin_prefetch(numbers + j);
 }
 
+// products[i] += query keys[i][column, …], for `n` numbers, lane by lane.
+template <class T, class U>
+ATTEND_INLINE void add_products(const T* query, const U* const (&keys)[kLanes], std::int64_t column, std::int64_t n,
+                                Floats (&products)[kLanes]) {
+  const auto add = [&](std::int64_t j, const auto& load_vector) __attribute__((always_inline)) {
+    const Floats part = load_vector(query + j);
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) products[i] += part * load_vector(keys[i] + column + j);
+  };
+  std::int64_t j = 0;
+  for (; j + kLanes <= n; j += kLanes) {
+    add(
+        j, [](const auto* from) __attribute__((always_inline)) { return load(from); });
+  }
+  if (j < n) {
+    add(
+        j, [&](const auto* from) __attribute__((always_inline)) { return load(from, n - j); });
+  }
+}
+
 // sums += Σ_i weights[i] keys[i][column, …], for some vectors of `n` numbers.
 template <int vectors, class T>
 ATTEND_INLINE void add_values(const T* const (&keys)[kLanes], std::int64_t column, const float (&weights)[kLanes],
@@ -69,9 +89,14 @@ void over_keys(const QueryOverKeys<T>& row) {
   std::fill(largest_scores, largest_scores + row.heads, -INFINITY);
   for (std::int64_t s = 0; s < n; s += kLanes) {
     const T *keys[kLanes], *later[kLanes];
+    const float *distance_keys[kLanes] = {}, *distance_values[kLanes] = {};
     for (int i = 0; i < kLanes; ++i) {
       keys[i] = row.keys[std::min(s + i, n - 1)];
       later[i] = row.keys[std::min(s + kLanes + i, n - 1)];
+    }
+    for (int i = 0; row.distance_keys != nullptr && i < kLanes; ++i) {
+      distance_keys[i] = row.distance_keys + std::min(s + i, n - 1) * size;
+      distance_values[i] = row.distance_values + std::min(s + i, n - 1) * size;
     }
     for (std::int64_t h = 0; h < row.heads; ++h) {
       for (int i = 0; i < kLanes; ++i) {
@@ -79,20 +104,8 @@ void over_keys(const QueryOverKeys<T>& row) {
         prefetch(later[i] + row.value_offset + h * size, size);
       }
       Floats products[kLanes] = {};
-      const auto add = [&](std::int64_t column, const auto& load_vector) __attribute__((always_inline)) {
-        const Floats query = load_vector(row.query + column);
-#pragma GCC unroll 16
-        for (int i = 0; i < kLanes; ++i) products[i] += query * load_vector(keys[i] + column);
-      };
-      std::int64_t j = 0;
-      for (; j + kLanes <= size; j += kLanes) {
-        add(
-            h * size + j, [](const T* from) __attribute__((always_inline)) { return load(from); });
-      }
-      if (j < size) {
-        add(
-            h * size + j, [&](const T* from) __attribute__((always_inline)) { return load(from, size - j); });
-      }
+      add_products(row.query + h * size, keys, h * size, size, products);
+      if (row.distance_keys != nullptr) add_products(row.query + h * size, distance_keys, 0, size, products);
       Floats scores = row.scale * sums_of(products);
       if (row.bias != nullptr) scores += load(row.bias + h * row.bias_stride + s, n - s);
       scores = first(n - s, scores, -INFINITY);
@@ -101,7 +114,9 @@ void over_keys(const QueryOverKeys<T>& row) {
       if (top > largest_scores[h]) {
         const Floats down = exp(all(largest_scores[h] - top));
         totals[h] *= down[0];
-        for (j = 0; j < stride; j += kLanes) store(sums + h * stride + j, down * load(sums + h * stride + j));
+        for (std::int64_t j = 0; j < stride; j += kLanes) {
+          store(sums + h * stride + j, down * load(sums + h * stride + j));
+        }
         largest_scores[h] = top;
       }
       const Floats e = exp_or_zero(scores - top);
@@ -109,10 +124,13 @@ void over_keys(const QueryOverKeys<T>& row) {
       float weights[kLanes];
       store(weights, e);
       const std::int64_t value = row.value_offset + h * size;
-      for (j = 0; j + 4 * kLanes <= size; j += 4 * kLanes) {
+      std::int64_t j = 0;
+      for (; j + 4 * kLanes <= size; j += 4 * kLanes) {
         add_values<4>(keys, value + j, weights, sums + h * stride + j, size - j);
       }
       for (; j < size; j += kLanes) add_values<1>(keys, value + j, weights, sums + h * stride + j, size - j);
+      if (row.distance_keys == nullptr) continue;
+      for (j = 0; j < size; j += kLanes) add_values<1>(distance_values, j, weights, sums + h * stride + j, size - j);
     }
   }
   for (std::int64_t h = 0; h < row.heads; ++h) {
