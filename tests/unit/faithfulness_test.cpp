@@ -1,7 +1,5 @@
 // Explanations of predictions: against SciPy and NumPy (tests/parity/make_fixtures_explanations.py), on a network whose
 // flow is known, against finite differences, and on models whose attention says or changes nothing.
-#include "analysis/faithfulness.hpp"
-
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "analysis/explanations.hpp"
+#include "analysis/token_importance.hpp"
 #include "core/json.hpp"
 #include "data/batch/labelled_batch.hpp"
 #include "models/layers/layers.hpp"
