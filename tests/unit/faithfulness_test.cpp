@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/explanations.hpp"
+#include "analysis/report/faithfulness_sections.hpp"
 #include "analysis/token_importance.hpp"
 #include "core/json.hpp"
 #include "data/batch/labelled_batch.hpp"
