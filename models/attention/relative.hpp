@@ -52,8 +52,7 @@ class RelativeScope : public Scope {
   // For the newest query, at the end of its causal scope.
   bool describe_heads(ops::HeadsForm& form) const override {
     if (farthest_ahead_ > 0 || form.scale > 0 || !scope_->describe_heads(form)) return false;
-    const torch::Tensor row_L =
-        (torch::arange(1 - form.longest, 1).clamp_min(-kFarthest) + kFarthest).to(keys_.device());
+    const torch::Tensor row_L = rows_of(torch::arange(1 - form.longest, 1)).to(keys_.device());
     form.distance_keys = keys_.index_select(0, row_L);
     form.distance_values = values_.index_select(0, row_L);
     return true;
@@ -70,9 +69,13 @@ class RelativeScope : public Scope {
  private:
   static constexpr std::int64_t kFarthest = 16;
 
-  // The row of each query and position in a^K and a^V, of the given sizes [..., T, S].
+  // The rows of distances in a^K and a^V.
+  torch::Tensor rows_of(const torch::Tensor& distances) const {
+    return distances.clamp(-kFarthest, farthest_ahead_) + kFarthest;
+  }
+  // The row of each query and position, of the given sizes [..., T, S].
   torch::Tensor clipped_TS(const Places& places, const std::vector<std::int64_t>& sizes) const {
-    return (places.distances_TS(sizes[sizes.size() - 2]).clamp(-kFarthest, farthest_ahead_) + kFarthest).expand(sizes);
+    return rows_of(places.distances_TS(sizes[sizes.size() - 2])).expand(sizes);
   }
 
   std::shared_ptr<Scope> scope_;
