@@ -20,13 +20,10 @@ COLOURS = {"a": ("#1a7f37", "#3fb950"), "b": ("#0969da", "#4493f8"), "c": ("#cf2
 
 
 def by_layer(event, quantity, stack):
-    """The pairs (layer, number) of an event; layers without a finite number are left out."""
-    found = []
-    for name, number in event.items():
-        start = f"{quantity}/{stack}."
-        if name.startswith(start) and number is not None:
-            found.append((int(name[len(start):]), max(number, LOWEST)))
-    return sorted(found)
+    """The pairs (layer, number) of an event; layers without a finite number are left out, as is the norm after the last layer."""
+    start = f"{quantity}/{stack}."
+    layers = {name.removeprefix(start): number for name, number in event.items() if name.startswith(start)}
+    return sorted((int(layer), max(number, LOWEST)) for layer, number in layers.items() if layer.isdigit() and number is not None)
 
 
 def small_chart(left, top, title, lines):
