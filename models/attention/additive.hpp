@@ -20,9 +20,7 @@ class AdditiveScore : public Score {
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return key_->forward(memory_SW); }
   torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
                          const Places& /*places*/) const override {
-    const torch::Tensor queries_T1A = query_->forward(queries_TH).to(torch::kFloat).unsqueeze(-2);
-    const torch::Tensor inner_TSA = torch::tanh(queries_T1A + keys_SA.unsqueeze(-3));
-    return torch::matmul(inner_TSA, energy_->matrices_NOI().unsqueeze(-3).transpose(-2, -1)).squeeze(-1);
+    return ops::additive_energies(query_->forward(queries_TH).to(torch::kFloat), keys_SA, energy_->weight.master());
   }
   bool describe(ops::AttentionForm& form) const override {
     form.query_AH = &query_->weight;

@@ -14,7 +14,10 @@ class GeneralScore : public DotScore {
       : key_(add_map("key", config, config.memory_width, config.query_width)) {}
 
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return key_->forward(memory_SW); }
-  bool describe_heads(ops::HeadsForm& /*form*/) const override { return false; }
+  // h_tᵀ (W_a h_s) = (W_aᵀ h_t)ᵀ h_s: a decoder maps the query of a step, not the keys of all previous steps.
+  torch::Tensor fused_queries(const torch::Tensor& queries_MH) const override {
+    return key_->transposed(queries_MH).to(queries_MH.scalar_type());
+  }
 
  private:
   HeadLinear key_;  // W_a

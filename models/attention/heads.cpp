@@ -47,6 +47,11 @@ void mask_by_distance(ops::HeadsForm& form) {
   form.causal = false;
 }
 
+Tensor fused_queries(const Score& score, const Tensor& q_RH) {
+  const Tensor mapped_RH = score.fused_queries(q_RH);
+  return mapped_RH.defined() ? mapped_RH : q_RH;
+}
+
 // A function of a query (of `count`): for each position, the context if all weight were there, [B, N, S, D].
 std::function<Tensor(std::int64_t)> values_of_queries(std::shared_ptr<Scope> scope, const Tensor& v_BNSD,
                                                       const Places& places, std::int64_t count) {
@@ -117,7 +122,8 @@ Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, 
     if (form.distance_keys.defined()) return Tensor();
     form.numbers_M = places_M;
     if (form.causal && places_M.defined()) mask_by_distance(form);
-    return ops::fused_attention(rows, queries, keys, form);
+    const Tensor mapped_MH = score_->fused_queries(rows.q());
+    return ops::fused_attention(mapped_MH.defined() ? rows.with_queries(mapped_MH) : rows, queries, keys, form);
   };
   const auto hidden_B1TS = [&] {
     const Tensor own_B1T1 = ops::pad(ranks.of_queries_M, queries).unsqueeze(1).unsqueeze(3);
@@ -143,7 +149,7 @@ Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops
                        std::int64_t layer, Pass& pass) const {
   ensure(!kv.empty() && kv.size() == ancestry.size(), "an ancestry for every step");
   const auto fused = [&](const ops::HeadsForm& form) {
-    return ops::fused_attention_to_steps(q_RH, kv, ancestry, form);
+    return ops::fused_attention_to_steps(fused_queries(*score_, q_RH), kv, ancestry, form);
   };
   const auto pad = [&]() -> Padded {
     std::vector<Tensor> own;
@@ -166,7 +172,7 @@ Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& m
                         Pass& pass) const {
   ensure(q_RH.size(0) == std::ssize(sentences), "a sentence for every row");
   const auto fused = [&](const ops::HeadsForm& form) {
-    return ops::fused_attention_to_memory(q_RH, kv_MC, memory, sentences, form);
+    return ops::fused_attention_to_memory(fused_queries(*score_, q_RH), kv_MC, memory, sentences, form);
   };
   const auto pad = [&]() -> Padded {
     const Tensor rows = ops::to_tensor(sentences, kv_MC);

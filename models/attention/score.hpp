@@ -32,6 +32,12 @@ class HeadLinearImpl : public LinearImpl {
     return torch::matmul(x_SI, matrices_NOI().to(x_SI.scalar_type()).transpose(1, 2));
   }
 
+  // The product with the transposed matrices, in fp32: from y [M, N * O] to [M, N * I].
+  torch::Tensor transposed(const torch::Tensor& y_MO) const {
+    const torch::Tensor y_NMO = y_MO.to(torch::kFloat).unflatten(1, {heads_, -1}).transpose(0, 1);
+    return torch::matmul(y_NMO, weight.master().unflatten(0, {heads_, -1})).transpose(0, 1).flatten(1);
+  }
+
   // [N, O, I], or [O, I] of one head, fp32.
   torch::Tensor matrices_NOI() const {
     return heads_ == 1 ? weight.master() : weight.master().unflatten(0, {heads_, -1});
@@ -83,6 +89,9 @@ class Score : public Layer {
   virtual bool describe(ops::AttentionForm& /*form*/) const { return false; }
   // The same for the fused attention of heads (ops/attention.hpp).
   virtual bool describe_heads(ops::HeadsForm& /*form*/) const { return false; }
+  // What then takes the place of the queries, so that the energies are dot products with the memory itself: [M, H];
+  // undefined: the queries.
+  virtual torch::Tensor fused_queries(const torch::Tensor& /*queries_MH*/) const { return {}; }
 
   // Overridden by scores with parameters outside linear maps.
   void initialise(RandomStream& /*random*/) override {}

@@ -31,6 +31,9 @@ struct QueriesKeysValues {
     if (third.defined()) return third;
     return second.defined() ? second.narrow(1, width(), width()) : first.narrow(1, 2 * width(), width());
   }
+  QueriesKeysValues with_queries(const torch::Tensor& q_MH) const {
+    return {q_MH, second.defined() ? second : first.narrow(1, width(), 2 * width()), third};
+  }
 };
 
 // `causal`: position t attends to keys 0 … t of the same layout. Dropout is applied to the weights. The bias of query i

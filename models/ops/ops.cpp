@@ -46,6 +46,15 @@ Tensor gated(const Tensor& x, Activation activation, Dropout dropout) {
   return has_fast_path(x) ? fast::gated(x, activation, dropout) : plain::gated(x, activation, dropout);
 }
 
+Tensor additive_energies(const Tensor& queries_TA, const Tensor& keys_SA, const Tensor& energy_NA) {
+  ensure(queries_TA.scalar_type() == at::kFloat && keys_SA.scalar_type() == at::kFloat, "queries and keys are fp32");
+  ensure(queries_TA.sizes().slice(0, queries_TA.dim() - 2) == keys_SA.sizes().slice(0, keys_SA.dim() - 2),
+         "queries and keys have the same leading axes");
+  ensure(energy_NA.size(0) == 1 || energy_NA.size(0) == queries_TA.size(-3), "an energy vector for every head");
+  return has_fast_path(queries_TA) ? fast::additive_energies(queries_TA, keys_SA, energy_NA)
+                                   : plain::additive_energies(queries_TA, keys_SA, energy_NA);
+}
+
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
   return has_fast_path(x) ? fast::layer_norm(x, gamma, beta, eps) : plain::layer_norm(x, gamma, beta, eps);
 }

@@ -41,6 +41,12 @@ torch::Tensor feed_forward(const torch::Tensor& x, Affine first, Activation acti
 // 2002.05202, eq. 5). The fast path recomputes it from x in the backward pass.
 torch::Tensor gated(const torch::Tensor& x, Activation activation, Dropout dropout);
 
+// The additive score of N heads, v_n · tanh(q_t + k_s): queries [..., N, T, A], keys [..., N, S, A] and energy vectors
+// [N, A], all fp32; [..., N, T, S]. With N = 1 there may be no axis of heads. The fast path keeps none of the inner
+// values [..., N, T, S, A] and computes them again in the backward pass. Bahdanau et al. 2014 (arXiv 1409.0473, A.1.2).
+torch::Tensor additive_energies(const torch::Tensor& queries_TA, const torch::Tensor& keys_SA,
+                                const torch::Tensor& energy_NA);
+
 // (x - mean) / sqrt(var + eps) * gamma + beta over the last dimension (Ba et al. 2016, arXiv 1607.06450). With beta
 // undefined, root mean square layer norm, which does not centre: x / sqrt(mean(x²) + eps) * gamma (Zhang and Sennrich
 // 2019, arXiv 1910.07467, eq. 4).

@@ -120,6 +120,28 @@ TEST_P(EveryType, Gated) {
   expect_fast_equals_plain(of_columns, {randn({14, 5})}, type(), "not contiguous");
 }
 
+TEST(AdditiveEnergies, OfHeadsAndOfRows) {
+  at::manual_seed(3);
+  const Op op = [](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+    return {additive_energies(in[0], in[1], in[2])};
+  };
+  const auto check = [&](const std::vector<std::int64_t>& queries, const std::vector<std::int64_t>& keys,
+                         std::int64_t heads, const std::string& what) {
+    expect_fast_equals_plain(op, {at::randn(queries), at::randn(keys), at::randn({heads, keys.back()})}, at::kFloat,
+                             what);
+  };
+  check({5, 3, 7, 21}, {5, 3, 11, 21}, 3, "heads");
+  check({37, 4, 9, 64}, {37, 4, 13, 64}, 4, "many heads");
+  check({13, 1, 37}, {13, 6, 37}, 1, "rows of a decoder");
+  check({2, 5}, {3, 5}, 1, "no leading axes");
+  check({2, 1, 3, 5}, {2, 1, 0, 5}, 1, "no keys");
+  const Op of_columns = [](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+    return {additive_energies(in[0].transpose(0, 1), in[1].transpose(1, 2), in[2])};
+  };
+  expect_fast_equals_plain(of_columns, {at::randn({7, 2, 5}), at::randn({2, 5, 9}), at::randn({1, 5})}, at::kFloat,
+                           "not contiguous");
+}
+
 // swish(2) = 2 / (1 + e^-2), and its slope is σ(2) (1 + 2 (1 - σ(2))).
 TEST(Gate, IsTheActivatedHalfTimesTheOther) {
   const Tensor x = at::tensor({2.0f, -1.0f, 3.0f, 0.5f}).view({1, 4}).requires_grad_();

@@ -49,7 +49,7 @@ Attended attention_step(const AttentionForm& form, const Tensor& query_RH, const
                                                .centres = read<float>(centres),
                                                .half_width = static_cast<float>(form.half_width),
                                                .precision = static_cast<float>(form.precision())},
-                                    .query = rows<T>(query),
+                                    .query = rows<const T>(query),
                                     .context = rows<T>(attended.context_RW)};
     at::parallel_for(0, R, kGrain, [&](std::int64_t begin, std::int64_t end) { kernels::attend(attend, begin, end); });
   });

@@ -107,8 +107,8 @@ struct AttentionTape {
             .precision = precision};
   }
   // The queries of a step in the form that the score reads.
-  Rows<T> scored(const Step& step) const {
-    return is_additive() ? rows<T>(projected[step.index]) : rows<T>(queries, step.first);
+  Rows<const T> scored(const Step& step) const {
+    return is_additive() ? rows<const T>(projected[step.index]) : rows<const T>(queries, step.first);
   }
 
   // The matrix products of a step, once its queries are known.

@@ -56,7 +56,7 @@ struct QueryMemory {
 template <class T>
 struct Attend {
   QueryMemory<T> memory;
-  Rows<T> query;
+  Rows<const T> query;
   Rows<T> context;
   RowDropout dropout = {};  // on the context
 };
@@ -69,7 +69,7 @@ void attend(const Attend<Bf16>& step, std::int64_t begin, std::int64_t end);
 template <class T>
 struct AttendBackward {
   QueryMemory<T> memory;
-  Rows<T> query;           // for the additive score
+  Rows<const T> query;     // for the additive score
   float* score_gradients;  // laid out like the weights
   Rows<T> context_gradient;
   Rows<float> query_gradient;        // for dot products; added to
@@ -80,6 +80,27 @@ struct AttendBackward {
 };
 void attend_backward(const AttendBackward<float>& step, std::int64_t begin, std::int64_t end);
 void attend_backward(const AttendBackward<Bf16>& step, std::int64_t begin, std::int64_t end);
+
+// The additive scores of every query of a group at every key of it, e_ts = v · tanh(query_t + key_s). Group g reads the
+// energy vector v of head g % heads.
+struct AdditiveScores {
+  std::int64_t queries, keys, width, heads;  // T, S, A, N
+  const float* query;                        // [G, T, A]
+  const float* key;                          // [G, S, A]
+  const float* energy;                       // [N, A]
+  float* scores;                             // out: [G, T, S]
+};
+void additive_scores(const AdditiveScores& groups, std::int64_t begin, std::int64_t end);
+
+// `of`: the same operands; its scores are not read.
+struct AdditiveScoresBackward {
+  AdditiveScores of;
+  const float* score_gradients;  // [G, T, S]
+  float* query_gradient;         // out: [G, T, A]
+  float* key_gradient;           // [G, S, A], added to
+  float* energy_gradient;        // [N, A], added to
+};
+void additive_scores_backward(const AdditiveScoresBackward& groups, std::int64_t begin, std::int64_t end);
 
 // gradient[s] = Σ_t factors[t, s] vectors[t] within sentences [begin, end): for keys from score gradients and queries,
 // for values from weights and context gradients.

@@ -243,10 +243,9 @@ ATTEND_INLINE float score_backward(const QueryMemory<T>& memory, std::int64_t i,
 // d_s, dkey_s += d_s, dv += Σ_s de_s x_s.
 template <class T>
 ATTEND_INLINE void additive_backward(const AttendBackward<T>& step, std::int64_t i, const Reach& span,
-                                     const float* gradients) {
+                                     const float* gradients, float* denergy) {
   const QueryMemory<T>& memory = step.memory;
   const std::int64_t A = memory.key_width, from = span.first + span.begin;
-  float* denergy = step.energy_gradient.row(memory.sentences[i]);
   for (std::int64_t j = 0; j < A; j += kLanes) {
     const std::int64_t n = A - j;
     const Floats query = load(step.query.row(i) + j, n), energy = load(memory.energy + j, n);
@@ -285,7 +284,7 @@ void backward(const AttendBackward<T>& step, std::int64_t begin, std::int64_t en
       step.share_gradients[i] = dcentre * memory.centres[i] * (1 - share);
     }
     if (memory.energy != nullptr) {
-      additive_backward(step, i, span, gradients);
+      additive_backward(step, i, span, gradients, step.energy_gradient.row(memory.sentences[i]));
       continue;
     }
     float* query_gradient = step.query_gradient.row(i);
@@ -294,6 +293,43 @@ void backward(const AttendBackward<T>& step, std::int64_t begin, std::int64_t en
         [&](std::int64_t j, Floats sum) __attribute__((always_inline)) {
           store(query_gradient + j, load(query_gradient + j, A - j) + sum, A - j);
         });
+  }
+}
+
+// What additive_score and additive_backward read of group g.
+ATTEND_INLINE QueryMemory<float> memory_of(const AdditiveScores& groups, std::int64_t g) {
+  QueryMemory<float> memory = {};
+  memory.key_width = groups.width;
+  memory.keys = groups.key + g * groups.keys * groups.width;
+  memory.energy = groups.energy + g % groups.heads * groups.width;
+  return memory;
+}
+
+inline void forward(const AdditiveScores& groups, std::int64_t begin, std::int64_t end) {
+  const std::int64_t T = groups.queries, S = groups.keys, A = groups.width;
+  for (std::int64_t g = begin; g < end; ++g) {
+    const QueryMemory<float> memory = memory_of(groups, g);
+    for (std::int64_t t = g * T; t < (g + 1) * T; ++t) {
+      for (std::int64_t s = 0; s < S; ++s) {
+        groups.scores[t * S + s] = additive_score(memory, groups.query + t * A, memory.keys + s * A, 0);
+      }
+    }
+  }
+}
+
+inline void backward(const AdditiveScoresBackward& groups, std::int64_t begin, std::int64_t end) {
+  const AdditiveScores& of = groups.of;
+  const std::int64_t T = of.queries, S = of.keys, A = of.width;
+  for (std::int64_t g = begin; g < end; ++g) {
+    AttendBackward<float> group = {};
+    group.memory = memory_of(of, g);
+    group.query = {of.query + g * T * A, A};
+    group.sum_gradient = {groups.query_gradient + g * T * A, A};
+    group.key_gradient = {groups.key_gradient + g * S * A, A};
+    float* energy_gradient = groups.energy_gradient + g % of.heads * A;
+    for (std::int64_t t = 0; t < T; ++t) {
+      additive_backward(group, t, {0, S, 0, S}, groups.score_gradients + (g * T + t) * S, energy_gradient);
+    }
   }
 }
 

@@ -58,6 +58,12 @@ Tensor logits(const Tensor& x, const Weight& weight, const Tensor& bias) {
   return at::linear(x.to(at::kFloat), weight.master().to(x.scalar_type()).to(at::kFloat), bias);
 }
 
+Tensor additive_energies(const Tensor& queries_TA, const Tensor& keys_SA, const Tensor& energy_NA) {
+  const Tensor inner_TSA = at::tanh(queries_TA.unsqueeze(-2) + keys_SA.unsqueeze(-3));
+  const bool one = energy_NA.size(0) == 1;
+  return at::matmul(inner_TSA, one ? energy_NA.t() : energy_NA.unsqueeze(1).unsqueeze(3)).squeeze(-1);
+}
+
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double eps) {
   const Tensor wide = x.to(at::kFloat);
   const Tensor y = beta.defined() ? at::layer_norm(wide, {x.size(-1)}, gamma, beta, eps)
