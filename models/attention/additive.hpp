@@ -22,6 +22,7 @@ class AdditiveScore : public Score {
                          const Places& /*places*/) const override {
     return ops::additive_energies(query_->forward(queries_TH).to(torch::kFloat), keys_SA, energy_->weight.master());
   }
+  bool keeps_prepared_keys() const override { return true; }
   bool describe(ops::AttentionForm& form) const override {
     form.query_AH = &query_->weight;
     form.energy_1A = energy_->weight.master();

@@ -13,7 +13,7 @@
 namespace attend {
 
 struct KeyValueCache {
-  std::vector<std::vector<torch::Tensor>> kv;  // [layer][step]: k | v, [R_t, 2H]
+  std::vector<std::vector<torch::Tensor>> kv;  // [layer][step]: stored (heads.hpp), [R_t, C]
   ops::Ancestry ancestry;                      // [step][row]
 
   explicit KeyValueCache(std::int64_t layers = 0) : kv(layers) {}

@@ -23,6 +23,7 @@ class CosineScore : public Score {
     return factor_of_heads(scale_) * torch::matmul(directions(queries_TH), keys_SA.transpose(-2, -1));
   }
 
+  bool keeps_prepared_keys() const override { return true; }
   torch::Tensor scale(const torch::Tensor& /*keys_SA*/) const override { return scale_; }
   void initialise(RandomStream& /*random*/) override {
     const torch::NoGradGuard no_grad;

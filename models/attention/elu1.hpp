@@ -26,6 +26,7 @@ class Elu1Score : public Score {
     const torch::Tensor products_TS = torch::matmul(phi(queries_TH), keys_SA.transpose(-2, -1));
     return torch::log(products_TS.clamp_min(std::numeric_limits<float>::min()));  // padded keys may be 0
   }
+  bool keeps_prepared_keys() const override { return true; }
   // Eq. 5, for sentences so long that the sums cost less than the weights.
   std::optional<torch::Tensor> context(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
                                        const torch::Tensor& values_SW, const torch::Tensor& padding_1S) const override {

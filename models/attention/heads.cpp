@@ -47,6 +47,11 @@ void mask_by_distance(ops::HeadsForm& form) {
   form.causal = false;
 }
 
+// Stored keys | values of the last axis, where the values have `width` columns.
+std::vector<Tensor> keys_and_values(const Tensor& kv, std::int64_t width) {
+  return kv.split_with_sizes({kv.size(-1) - width, width}, -1);
+}
+
 Tensor fused_queries(const Score& score, const Tensor& q_RH) {
   const Tensor mapped_RH = score.fused_queries(q_RH);
   return mapped_RH.defined() ? mapped_RH : q_RH;
@@ -87,9 +92,8 @@ Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, std::int64
   const bool observed = pass.observes_attention(config_.place, layer);
   if (context_MH.defined() && !observed) return context_MH;
 
-  const auto [q_BNTD, k_BNSD, v_BNSD, places, no_query_B1T1] = pad();
+  const auto [q_BNTD, keys_BNSA, v_BNSD, places, no_query_B1T1] = pad();
   const auto heads_together = [&](const Tensor& x_BNTD) { return unpad(x_BNTD.transpose(1, 2).flatten(2)); };
-  const Tensor keys_BNSA = score_->prepare(k_BNSD);
   const bool all_attend_to_all = scope_->is_global() && !places.hidden_TS.defined();
   if (all_attend_to_all && dropout.rate == 0 && !pass.needs_weights(config_.place, layer)) {
     const auto context_BNTD = score_->context(q_BNTD, keys_BNSA, v_BNSD, places.padding_1S);
@@ -115,6 +119,18 @@ Tensor Heads::split(const Tensor& x_BTH) const {
   return x_BTH.to(at::kFloat).unflatten(2, {config_.count(), -1}).transpose(1, 2);
 }
 
+Tensor Heads::prepared(const Tensor& stored_BSC) const {
+  const Tensor keys = split(stored_BSC);
+  return score_->keeps_prepared_keys() ? keys : score_->prepare(keys);
+}
+
+Tensor Heads::stored(const Tensor& kv_MC) const {
+  if (!score_->keeps_prepared_keys()) return kv_MC;
+  const std::vector<Tensor> k_v = kv_MC.to(at::kFloat).chunk(2, 1);
+  const Tensor keys_NMA = score_->prepare(k_v[0].unflatten(1, {config_.count(), -1}).transpose(0, 1));
+  return at::cat({keys_NMA.transpose(0, 1).flatten(1), k_v[1]}, 1);
+}
+
 Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, const Tensor& places_M,
                      const Layout& keys, std::int64_t layer, Pass& pass, const TokenRanks& ranks) const {
   const bool ranked = ranks.of_keys_M.defined();
@@ -131,10 +147,12 @@ Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, 
   };
   const auto pad = [&]() -> Padded {
     const auto padded = [&](const Tensor& x_MH, const Layout& layout) { return split(ops::pad(x_MH, layout)); };
+    const Tensor k_BSC = ops::pad(rows.k(), keys);
+    const bool to_memory = config_.place == AttentionPlace::cross;
     const auto padding = [&](const Layout& layout) { return layout.on(rows.first.device()).padding_BT.unsqueeze(1); };
     return {
         .q_BNTD = padded(rows.q(), queries),
-        .k_BNSD = padded(rows.k(), keys),
+        .keys_BNSA = to_memory ? prepared(k_BSC) : score_->prepare(split(k_BSC)),
         .v_BNSD = padded(rows.v(), keys),
         .places = {.padding_1S = padding(keys).unsqueeze(1),
                    .chosen_T1 = places_M.defined() ? ops::pad(places_M, queries).unsqueeze(1).unsqueeze(3) : Tensor(),
@@ -156,10 +174,10 @@ Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops
     for (std::size_t t = 0; t < kv.size(); ++t) {
       own.push_back(kv[t].index_select(0, ops::to_tensor(ancestry[t], kv[t])));
     }
-    const std::vector<Tensor> k_v = at::stack(own, 1).chunk(2, 2);
+    const std::vector<Tensor> k_v = keys_and_values(at::stack(own, 1), q_RH.size(1));
     const std::int64_t steps = std::ssize(kv);
     return {.q_BNTD = split(q_RH.unsqueeze(1)),
-            .k_BNSD = split(k_v[0]),
+            .keys_BNSA = prepared(k_v[0]),
             .v_BNSD = split(k_v[1]),
             .places = {.padding_1S = at::zeros({1, 1, 1, steps}, q_RH.options().dtype(at::kBool)), .first = steps - 1}};
   };
@@ -176,10 +194,10 @@ Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& m
   };
   const auto pad = [&]() -> Padded {
     const Tensor rows = ops::to_tensor(sentences, kv_MC);
-    const std::vector<Tensor> k_v = ops::pad(kv_MC, memory).index_select(0, rows).chunk(2, 2);
+    const std::vector<Tensor> k_v = keys_and_values(ops::pad(kv_MC, memory).index_select(0, rows), q_RH.size(1));
     const Tensor padding_RS = memory.on(kv_MC.device()).padding_BT.index_select(0, rows);
     return {.q_BNTD = split(q_RH.unsqueeze(1)),
-            .k_BNSD = split(k_v[0]),
+            .keys_BNSA = prepared(k_v[0]),
             .v_BNSD = split(k_v[1]),
             .places = {.padding_1S = padding_RS.unsqueeze(1).unsqueeze(1), .first = step}};
   };

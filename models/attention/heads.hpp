@@ -5,7 +5,7 @@
 //
 // Pruned heads do not count in N, nor in H = N * D.
 //
-// Legend: docs/architecture.md; C = 2H (k | v) or 3H (q | k | v).
+// Legend: docs/architecture.md; C = 2H (k | v) or 3H (q | k | v), unless stored keys have another width.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -56,25 +56,30 @@ class Heads {
   // Registers the parts with parameters as modules of the model.
   void register_in(torch::nn::Module& model) const;
 
-  // Attention of each query to the keys of its sentence: [M, H], in the type of `rows`. `queries` and `keys` are the
-  // layouts of both. `places_M`: the position of each query in its sentence; undefined if all tokens are queries.
+  // What decoding keeps of keys and values k | v: the same, or with keys that the score has prepared, which may have
+  // another width, in fp32.
+  torch::Tensor stored(const torch::Tensor& kv_MC) const;
+
+  // Attention of each query to the keys of its sentence, stored ones in attention to a memory: [M, H], in the type of
+  // `rows`. `queries` and `keys` are the layouts of both. `places_M`: the position of each query in its sentence;
+  // undefined if all tokens are queries.
   torch::Tensor within(const ops::QueriesKeysValues& rows, const Layout& queries, const torch::Tensor& places_M,
                        const Layout& keys, std::int64_t layer, Pass& pass, const TokenRanks& ranks = {}) const;
 
-  // The newest query of each hypothesis to all its steps: [R, H]. Inference only.
+  // The newest query of each hypothesis to all its steps, stored: [R, H]. Inference only.
   torch::Tensor to_steps(const torch::Tensor& q_RH, std::span<const torch::Tensor> kv, const ops::Ancestry& ancestry,
                          std::int64_t layer, Pass& pass) const;
 
-  // The newest query of each hypothesis, number `step`, to the memory: row r attends to sentence sentences[r]. [R, H].
-  // Inference only.
+  // The newest query of each hypothesis, number `step`, to the stored memory: row r attends to sentence sentences[r].
+  // [R, H]. Inference only.
   torch::Tensor to_memory(const torch::Tensor& q_RH, const torch::Tensor& kv_MC, const Layout& memory,
                           std::span<const std::int64_t> sentences, std::int64_t step, std::int64_t layer,
                           Pass& pass) const;
 
  private:
-  // Queries, keys and values padded to a block, fp32, with an axis of heads.
+  // Queries, prepared keys and values padded to a block, fp32, with an axis of heads.
   struct Padded {
-    torch::Tensor q_BNTD, k_BNSD, v_BNSD;
+    torch::Tensor q_BNTD, keys_BNSA, v_BNSD;
     Places places;
     torch::Tensor no_query_B1T1 = {};  // true at the padding of the queries; undefined: none
   };
@@ -88,6 +93,8 @@ class Heads {
 
   // [B, T, H] to [B, N, T, D], fp32.
   torch::Tensor split(const torch::Tensor& x_BTH) const;
+  // The prepared keys [B, N, S, A] of stored ones [B, S, N * A].
+  torch::Tensor prepared(const torch::Tensor& stored_BSC) const;
 
   HeadsConfig config_;
   std::shared_ptr<Score> score_;

@@ -21,6 +21,7 @@ class MixtureScore : public Score {
         mixture_(register_parameter("mixture", torch::empty({2 * heads}))) {}
 
   torch::Tensor prepare(const torch::Tensor& memory_SW) const override { return attention_->prepare(memory_SW); }
+  bool keeps_prepared_keys() const override { return attention_->keeps_prepared_keys(); }
   torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
                          const Places& places) const override {
     const torch::Tensor shares_2N = torch::softmax(mixture_.view({2, -1}), 0);

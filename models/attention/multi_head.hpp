@@ -71,8 +71,10 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
   // `begin_step`.
   torch::Tensor step_within(const torch::Tensor& x_RH, KeyValueCache& cache, std::int64_t layer, Pass& pass) const;
 
-  // The keys and values of a memory for the functions below: k | v, [M, 2H].
-  torch::Tensor keys_values(const torch::Tensor& memory_MH) const { return projections_->keys_values(memory_MH); }
+  // The keys and values of a memory for the functions below, stored: [M, C].
+  torch::Tensor keys_values(const torch::Tensor& memory_MH) const {
+    return heads_.stored(projections_->keys_values(memory_MH));
+  }
   // Attention of each sentence to the same sentence of the memory: [M, H].
   torch::Tensor to_memory(const torch::Tensor& x_MH, const Layout& layout, const KeysValues& memory, std::int64_t layer,
                           Pass& pass) const;

@@ -32,6 +32,7 @@ class RbfScore : public Score {
         queries_TA.square().sum(-1, true) + keys_SA.select(-1, width).unsqueeze(-2) - 2 * products_TS;
     return -factor_of_heads(torch::exp(log_precision_)) * squares_TS;
   }
+  bool keeps_prepared_keys() const override { return true; }
   torch::Tensor scale(const torch::Tensor& /*keys_SA*/) const override { return -torch::exp(log_precision_); }
   void initialise(RandomStream& /*random*/) override {
     const torch::NoGradGuard no_grad;

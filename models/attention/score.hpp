@@ -85,6 +85,10 @@ class Score : public Layer {
     return std::nullopt;
   }
 
+  // True if decoding should keep prepared keys rather than those of the model, because it would prepare them at every
+  // step. Then there must be no fused form of heads, and a key for each of them.
+  virtual bool keeps_prepared_keys() const { return false; }
+
   // Adds this score to the `form` of fused ops (ops/recurrent.hpp); false if they do not support it.
   virtual bool describe(ops::AttentionForm& /*form*/) const { return false; }
   // The same for the fused attention of heads (ops/attention.hpp).

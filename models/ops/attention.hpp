@@ -25,6 +25,7 @@ struct QueriesKeysValues {
   std::int64_t width() const { return second.defined() ? first.size(1) : first.size(1) / 3; }
   torch::Tensor q() const { return first.narrow(1, 0, width()); }
   torch::Tensor k() const {
+    if (third.defined()) return second;
     return second.defined() ? second.narrow(1, 0, width()) : first.narrow(1, width(), width());
   }
   torch::Tensor v() const {

@@ -74,7 +74,7 @@ struct BlockConfig {
   double layer_drop = 0;  // probability that a stack skips a block in training
 };
 
-// The memory of a decoder as keys and values, k | v, for each block.
+// The memory of a decoder as stored keys and values (attention/heads.hpp) for each block.
 struct DecoderMemory {
   std::vector<torch::Tensor> kv_MC;
   Layout layout;
@@ -116,7 +116,7 @@ class TransformerBlockImpl : public torch::nn::Module {
   // and feed-forward.
   torch::Tensor forward(torch::Tensor x_MH, const BlockInput& input, Pass& pass) const;
 
-  // This block's keys and values of a memory, k | v, [M, 2H].
+  // This block's stored keys and values of a memory, [M, C].
   torch::Tensor keys_values(const torch::Tensor& memory_MH) const { return multihead_attn_->keys_values(memory_MH); }
 
  private:
