@@ -23,6 +23,12 @@ class AdditiveScore : public Score {
     return ops::additive_energies(query_->forward(queries_TH).to(torch::kFloat), keys_SA, energy_->weight.master());
   }
   bool keeps_prepared_keys() const override { return true; }
+  torch::Tensor fused_queries(const torch::Tensor& queries_MH) const override { return query_->of_rows(queries_MH); }
+  bool describe_heads(ops::HeadsForm& form) const override {
+    form.energy_NA = energy_->weight.master();
+    form.scale = 1;
+    return true;
+  }
   bool describe(ops::AttentionForm& form) const override {
     form.query_AH = &query_->weight;
     form.energy_1A = energy_->weight.master();

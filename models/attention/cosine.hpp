@@ -24,6 +24,15 @@ class CosineScore : public Score {
   }
 
   bool keeps_prepared_keys() const override { return true; }
+  torch::Tensor fused_queries(const torch::Tensor& queries_MH) const override {
+    return by_heads(queries_MH, scale_.size(0), [&](const torch::Tensor& queries_NMA) {
+      return scale_.view({-1, 1, 1}) * directions(queries_NMA);
+    });
+  }
+  bool describe_heads(ops::HeadsForm& form) const override {
+    form.scale = 1;
+    return true;
+  }
   torch::Tensor scale(const torch::Tensor& /*keys_SA*/) const override { return scale_; }
   void initialise(RandomStream& /*random*/) override {
     const torch::NoGradGuard no_grad;

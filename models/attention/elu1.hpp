@@ -27,6 +27,12 @@ class Elu1Score : public Score {
     return torch::log(products_TS.clamp_min(std::numeric_limits<float>::min()));  // padded keys may be 0
   }
   bool keeps_prepared_keys() const override { return true; }
+  torch::Tensor fused_queries(const torch::Tensor& queries_MH) const override { return phi(queries_MH); }
+  bool describe_heads(ops::HeadsForm& form) const override {
+    form.of_logarithms = true;
+    form.scale = 1;
+    return true;
+  }
   // Eq. 5, for sentences so long that the sums cost less than the weights.
   std::optional<torch::Tensor> context(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
                                        const torch::Tensor& values_SW, const torch::Tensor& padding_1S) const override {

@@ -47,16 +47,6 @@ void mask_by_distance(ops::HeadsForm& form) {
   form.causal = false;
 }
 
-// Stored keys | values of the last axis, where the values have `width` columns.
-std::vector<Tensor> keys_and_values(const Tensor& kv, std::int64_t width) {
-  return kv.split_with_sizes({kv.size(-1) - width, width}, -1);
-}
-
-Tensor fused_queries(const Score& score, const Tensor& q_RH) {
-  const Tensor mapped_RH = score.fused_queries(q_RH);
-  return mapped_RH.defined() ? mapped_RH : q_RH;
-}
-
 // A function of a query (of `count`): for each position, the context if all weight were there, [B, N, S, D].
 std::function<Tensor(std::int64_t)> values_of_queries(std::shared_ptr<Scope> scope, const Tensor& v_BNSD,
                                                       const Places& places, std::int64_t count) {
@@ -126,9 +116,9 @@ Tensor Heads::prepared(const Tensor& stored_BSC) const {
 
 Tensor Heads::stored(const Tensor& kv_MC) const {
   if (!score_->keeps_prepared_keys()) return kv_MC;
-  const std::vector<Tensor> k_v = kv_MC.to(at::kFloat).chunk(2, 1);
-  const Tensor keys_NMA = score_->prepare(k_v[0].unflatten(1, {config_.count(), -1}).transpose(0, 1));
-  return at::cat({keys_NMA.transpose(0, 1).flatten(1), k_v[1]}, 1);
+  const std::vector<Tensor> k_v = kv_MC.chunk(2, 1);
+  const auto prepare = [&](const Tensor& keys_NMD) { return score_->prepare(keys_NMD); };
+  return at::cat({by_heads(k_v[0], config_.count(), prepare), k_v[1].to(at::kFloat)}, 1);
 }
 
 Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, const Tensor& places_M,
@@ -138,8 +128,8 @@ Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, 
     if (form.distance_keys.defined()) return Tensor();
     form.numbers_M = places_M;
     if (form.causal && places_M.defined()) mask_by_distance(form);
-    const Tensor mapped_MH = score_->fused_queries(rows.q());
-    return ops::fused_attention(mapped_MH.defined() ? rows.with_queries(mapped_MH) : rows, queries, keys, form);
+    const Tensor q_MH = rows.q(), asked_MH = score_->fused_queries(q_MH);
+    return ops::fused_attention(asked_MH.is_same(q_MH) ? rows : rows.with_queries(asked_MH), queries, keys, form);
   };
   const auto hidden_B1TS = [&] {
     const Tensor own_B1T1 = ops::pad(ranks.of_queries_M, queries).unsqueeze(1).unsqueeze(3);
@@ -160,25 +150,27 @@ Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, 
         .no_query_B1T1 = padding(queries).unsqueeze(3)};
   };
   const auto unpad = [&](const Tensor& x_BTH) { return ops::unpad(x_BTH, queries).to(rows.first.scalar_type()); };
-  return attend(rows.first, layer, pass, keys.max_length, ranked ? FusedOp() : fused, pad, unpad);
+  const bool plain = ranked || score_->keeps_prepared_keys();
+  return attend(rows.first, layer, pass, keys.max_length, plain ? FusedOp() : fused, pad, unpad);
 }
 
 Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops::Ancestry& ancestry,
                        std::int64_t layer, Pass& pass) const {
   ensure(!kv.empty() && kv.size() == ancestry.size(), "an ancestry for every step");
   const auto fused = [&](const ops::HeadsForm& form) {
-    return ops::fused_attention_to_steps(fused_queries(*score_, q_RH), kv, ancestry, form);
+    const Tensor context_RH = ops::fused_attention_to_steps(score_->fused_queries(q_RH), kv, ancestry, form);
+    return context_RH.to(q_RH.scalar_type());
   };
   const auto pad = [&]() -> Padded {
     std::vector<Tensor> own;
     for (std::size_t t = 0; t < kv.size(); ++t) {
       own.push_back(kv[t].index_select(0, ops::to_tensor(ancestry[t], kv[t])));
     }
-    const std::vector<Tensor> k_v = keys_and_values(at::stack(own, 1), q_RH.size(1));
+    const ops::QueriesKeysValues rows{q_RH, at::stack(own, 1)};
     const std::int64_t steps = std::ssize(kv);
     return {.q_BNTD = split(q_RH.unsqueeze(1)),
-            .keys_BNSA = prepared(k_v[0]),
-            .v_BNSD = split(k_v[1]),
+            .keys_BNSA = prepared(rows.k()),
+            .v_BNSD = split(rows.v()),
             .places = {.padding_1S = at::zeros({1, 1, 1, steps}, q_RH.options().dtype(at::kBool)), .first = steps - 1}};
   };
   const auto unpad = [&](const Tensor& x_R1H) { return x_R1H.squeeze(1).to(q_RH.scalar_type()); };
@@ -190,15 +182,16 @@ Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& m
                         Pass& pass) const {
   ensure(q_RH.size(0) == std::ssize(sentences), "a sentence for every row");
   const auto fused = [&](const ops::HeadsForm& form) {
-    return ops::fused_attention_to_memory(fused_queries(*score_, q_RH), kv_MC, memory, sentences, form);
+    const Tensor asked_RK = score_->fused_queries(q_RH);
+    return ops::fused_attention_to_memory(asked_RK, kv_MC, memory, sentences, form).to(q_RH.scalar_type());
   };
   const auto pad = [&]() -> Padded {
-    const Tensor rows = ops::to_tensor(sentences, kv_MC);
-    const std::vector<Tensor> k_v = keys_and_values(ops::pad(kv_MC, memory).index_select(0, rows), q_RH.size(1));
-    const Tensor padding_RS = memory.on(kv_MC.device()).padding_BT.index_select(0, rows);
+    const Tensor sentences_R = ops::to_tensor(sentences, kv_MC);
+    const ops::QueriesKeysValues rows{q_RH, ops::pad(kv_MC, memory).index_select(0, sentences_R)};
+    const Tensor padding_RS = memory.on(kv_MC.device()).padding_BT.index_select(0, sentences_R);
     return {.q_BNTD = split(q_RH.unsqueeze(1)),
-            .keys_BNSA = prepared(k_v[0]),
-            .v_BNSD = split(k_v[1]),
+            .keys_BNSA = prepared(rows.k()),
+            .v_BNSD = split(rows.v()),
             .places = {.padding_1S = padding_RS.unsqueeze(1).unsqueeze(1), .first = step}};
   };
   const auto unpad = [&](const Tensor& x_R1H) { return x_R1H.squeeze(1).to(q_RH.scalar_type()); };

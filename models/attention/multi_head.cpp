@@ -195,11 +195,7 @@ Tensor MultiHeadAttentionImpl::step_within(const Tensor& x_RH, KeyValueCache& ca
 
 Tensor MultiHeadAttentionImpl::to_memory(const Tensor& x_MH, const Layout& layout, const KeysValues& memory,
                                          std::int64_t layer, Pass& pass) const {
-  const Tensor q_MH = projections_->queries(x_MH), &kv_MC = memory.kv_MC;
-  ops::QueriesKeysValues rows{q_MH, kv_MC};
-  if (const std::int64_t of_keys = kv_MC.size(1) - q_MH.size(1); of_keys != q_MH.size(1)) {  // prepared keys
-    rows = {q_MH, kv_MC.narrow(1, 0, of_keys), kv_MC.narrow(1, of_keys, q_MH.size(1))};
-  }
+  const ops::QueriesKeysValues rows{projections_->queries(x_MH), memory.kv_MC};
   return output(heads_.within(rows, layout, {}, memory.layout, layer, pass), pass);
 }
 

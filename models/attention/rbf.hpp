@@ -33,6 +33,18 @@ class RbfScore : public Score {
     return -factor_of_heads(torch::exp(log_precision_)) * squares_TS;
   }
   bool keeps_prepared_keys() const override { return true; }
+  // -b ‖q - k‖² + b ‖q‖² = (2b q, -b) · (k, ‖k‖²).
+  torch::Tensor fused_queries(const torch::Tensor& queries_MH) const override {
+    const torch::Tensor precisions_N11 = torch::exp(log_precision_).view({-1, 1, 1});
+    return by_heads(queries_MH, log_precision_.size(0), [&](const torch::Tensor& queries_NMA) {
+      const torch::Tensor last_NM1 = -precisions_N11.expand({-1, queries_NMA.size(1), 1});
+      return torch::cat({2 * precisions_N11 * queries_NMA, last_NM1}, -1);
+    });
+  }
+  bool describe_heads(ops::HeadsForm& form) const override {
+    form.scale = 1;
+    return true;
+  }
   torch::Tensor scale(const torch::Tensor& /*keys_SA*/) const override { return -torch::exp(log_precision_); }
   void initialise(RandomStream& /*random*/) override {
     const torch::NoGradGuard no_grad;

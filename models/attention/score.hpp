@@ -19,6 +19,12 @@
 
 namespace attend {
 
+// A function of the vectors of N heads, fp32 [N, M, I] to [N, M, O], of rows [M, N * I]: [M, N * O].
+template <class Function>
+torch::Tensor by_heads(const torch::Tensor& x_MI, std::int64_t heads, const Function& function) {
+  return function(x_MI.to(torch::kFloat).unflatten(1, {heads, -1}).transpose(0, 1)).transpose(0, 1).flatten(1);
+}
+
 // A linear map without bias for every head: from x [..., N, S, I] to [..., N, S, O] by N matrices [O, I], stacked in
 // one weight [N * O, I]. With one head, x has no axis of heads, and the map equals `Linear`.
 class HeadLinearImpl : public LinearImpl {
@@ -32,10 +38,15 @@ class HeadLinearImpl : public LinearImpl {
     return torch::matmul(x_SI, matrices_NOI().to(x_SI.scalar_type()).transpose(1, 2));
   }
 
+  // The same of rows, in fp32: from x [M, N * I] to [M, N * O].
+  torch::Tensor of_rows(const torch::Tensor& x_MI) const {
+    return by_heads(x_MI, heads_, [&](const torch::Tensor& x_NMI) { return forward(x_NMI); });
+  }
   // The product with the transposed matrices, in fp32: from y [M, N * O] to [M, N * I].
   torch::Tensor transposed(const torch::Tensor& y_MO) const {
-    const torch::Tensor y_NMO = y_MO.to(torch::kFloat).unflatten(1, {heads_, -1}).transpose(0, 1);
-    return torch::matmul(y_NMO, weight.master().unflatten(0, {heads_, -1})).transpose(0, 1).flatten(1);
+    return by_heads(y_MO, heads_, [&](const torch::Tensor& y_NMO) {
+      return torch::matmul(y_NMO, weight.master().unflatten(0, {heads_, -1}));
+    });
   }
 
   // [N, O, I], or [O, I] of one head, fp32.
@@ -86,16 +97,16 @@ class Score : public Layer {
   }
 
   // True if decoding should keep prepared keys rather than those of the model, because it would prepare them at every
-  // step. Then there must be no fused form of heads, and a key for each of them.
+  // step. Then only steps have a fused form of heads, and there must be a key for each of them.
   virtual bool keeps_prepared_keys() const { return false; }
 
   // Adds this score to the `form` of fused ops (ops/recurrent.hpp); false if they do not support it.
   virtual bool describe(ops::AttentionForm& /*form*/) const { return false; }
   // The same for the fused attention of heads (ops/attention.hpp).
   virtual bool describe_heads(ops::HeadsForm& /*form*/) const { return false; }
-  // What then takes the place of the queries, so that the energies are dot products with the memory itself: [M, H];
-  // undefined: the queries.
-  virtual torch::Tensor fused_queries(const torch::Tensor& /*queries_MH*/) const { return {}; }
+  // The queries that these read, as wide as the keys: the argument itself if unchanged. Energies may lack a term that
+  // all keys of a query share.
+  virtual torch::Tensor fused_queries(const torch::Tensor& queries_MH) const { return queries_MH; }
 
   // Overridden by scores with parameters outside linear maps.
   void initialise(RandomStream& /*random*/) override {}

@@ -27,28 +27,29 @@ Tensor fused_attention(const QueriesKeysValues& rows, const Layout& queries, con
   ensure(!form.causal || queries.offsets == keys.offsets, "causal attention is over the queries' own sentences");
   ensure(rows.width() % form.heads == 0, "the width is a multiple of the number of heads");
   ensure(has_biases_for(form, keys.max_length), "biases of all distances");
-  ensure(!form.distance_keys.defined(), "only steps have keys by distance");
+  ensure(!form.distance_keys.defined() && !form.energy_NA.defined() && !form.of_logarithms,
+         "a form of whole sentences");
   ensure(form.numbers_M.defined() ? !form.causal : !form.biases_ND.defined() || queries.max_length <= form.longest,
          "every query has a place among the keys");
   return fast::fused_attention(rows, queries, keys, form);
 }
 
-Tensor fused_attention_to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const Ancestry& ancestry,
+Tensor fused_attention_to_steps(const Tensor& q_RK, std::span<const Tensor> kv, const Ancestry& ancestry,
                                 const HeadsForm& form) {
   ensure(has_biases_for(form, std::ssize(kv)), "biases of the distances of all steps");
   ensure(
       !form.distance_keys.defined() || (form.distance_keys.is_contiguous() && form.distance_values.is_contiguous() &&
                                         form.distance_keys.size(0) == form.longest && std::ssize(kv) <= form.longest),
       "keys and values of the distances of all steps");
-  ensure(q_RH.scalar_type() == kv.back().scalar_type(), "queries and keys have the same type");
-  return fast::fused_attention_to_steps(q_RH, kv, ancestry, form);
+  ensure(q_RK.scalar_type() == kv.back().scalar_type(), "queries and keys have the same type");
+  return fast::fused_attention_to_steps(q_RK, kv, ancestry, form);
 }
 
-Tensor fused_attention_to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
+Tensor fused_attention_to_memory(const Tensor& q_RK, const Tensor& kv_MC, const Layout& memory,
                                  std::span<const std::int64_t> sentences, const HeadsForm& form) {
   ensure(!form.biases_ND.defined() && !form.distance_keys.defined(), "a memory has no distances");
-  ensure(q_RH.scalar_type() == kv_MC.scalar_type(), "queries and keys have the same type");
-  return fast::fused_attention_to_memory(q_RH, kv_MC, memory, sentences, form);
+  ensure(q_RK.scalar_type() == kv_MC.scalar_type(), "queries and keys have the same type");
+  return fast::fused_attention_to_memory(q_RK, kv_MC, memory, sentences, form);
 }
 
 }  // namespace attend::ops

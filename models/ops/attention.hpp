@@ -2,7 +2,7 @@
 // sqrt(D) + b) v, over whole sentences and for the single queries of decoding. models/attention/heads.cpp is the plain
 // formulation. All functions require has_fast_path (dispatch.hpp) of the queries.
 //
-// Legend: docs/architecture.md; H = N * D; in biases_ND, D are the distances.
+// Legend: docs/architecture.md; H = N * D columns of values, K of keys; in biases_ND, D are the distances.
 #pragma once
 
 #include <torch/types.h>
@@ -18,7 +18,8 @@
 namespace attend::ops {
 
 // q, k and v of ragged sentences, in one tensor per projection, so that gradients need not be concatenated: q | k | v
-// [M, 3H]; q [M, H] and k | v [Mk, 2H], for Mk keys; or three tensors. Rows may be strided.
+// [M, 3H]; q [M, H] and k | v [Mk, 2H], for Mk keys; or three tensors. Rows may be strided. Keys that a score has
+// prepared may have another width.
 struct QueriesKeysValues {
   torch::Tensor first, second = {}, third = {};
 
@@ -26,11 +27,12 @@ struct QueriesKeysValues {
   torch::Tensor q() const { return first.narrow(1, 0, width()); }
   torch::Tensor k() const {
     if (third.defined()) return second;
-    return second.defined() ? second.narrow(1, 0, width()) : first.narrow(1, width(), width());
+    return second.defined() ? second.narrow(-1, 0, second.size(-1) - width()) : first.narrow(1, width(), width());
   }
   torch::Tensor v() const {
     if (third.defined()) return third;
-    return second.defined() ? second.narrow(1, width(), width()) : first.narrow(1, 2 * width(), width());
+    return second.defined() ? second.narrow(-1, second.size(-1) - width(), width())
+                            : first.narrow(1, 2 * width(), width());
   }
   QueriesKeysValues with_queries(const torch::Tensor& q_MH) const {
     return {q_MH, second.defined() ? second : first.narrow(1, width(), 2 * width()), third};
@@ -39,7 +41,8 @@ struct QueriesKeysValues {
 
 // `causal`: position t attends to keys 0 … t of the same layout. Dropout is applied to the weights. The bias of query i
 // and key j in head h is biases_ND[h][j - i + L - 1]; it may be -infinity, but not for all keys of a query. In every
-// head, row j - i + L - 1 of distance_keys is added to key j, and of distance_values to its value: for steps only.
+// head, row j - i + L - 1 of distance_keys is added to key j, and of distance_values to its value. Only steps read
+// energy_NA, of_logarithms and the rows by distance.
 struct HeadsForm {
   std::int64_t heads = 1;
   bool causal = false;
@@ -47,6 +50,8 @@ struct HeadsForm {
   double scale = 0;              // of the dot products; 0: 1 / sqrt(D)
   std::int64_t longest = 1;      // L: maximum number of keys of a sentence
   torch::Tensor biases_ND = {};  // [N, 2L - 1] or, for all heads, [1, 2L - 1], fp32; undefined: none
+  torch::Tensor energy_NA = {};  // v of each head, fp32: vᵀ tanh(q + k) instead of q kᵀ; undefined: q kᵀ
+  bool of_logarithms = false;    // log q kᵀ instead of q kᵀ, for products that are not negative
   torch::Tensor distance_keys = {}, distance_values = {};  // [L, H / N], fp32; undefined: none
   torch::Tensor numbers_M = {};  // i of each query, int64, read with biases; undefined: its place in its sentence
 
@@ -63,20 +68,21 @@ struct HeadsForm {
 torch::Tensor fused_attention(const QueriesKeysValues& rows, const Layout& queries, const Layout& keys,
                               const HeadsForm& form);
 
-// Where the keys and values of R hypotheses are: in one layer, kv[t] = k | v, [R_t, 2H], are those of step t, and
+// Where the keys and values of R hypotheses are: in one layer, kv[t] = k | v, [R_t, C], are those of step t, and
 // hypothesis r descends from row ancestry[t][r] of it. When a beam splits or dies, R integers per step change, and no
 // key or value has to move.
 //
 //   Two rows; after step 0 the second dies and the first splits; after step 1, ancestry = {{0, 0}, {0, 1}}.
 using Ancestry = std::vector<std::vector<std::int64_t>>;
 
-// Attention of each row's newest query to its own keys and values: [R, H], in the type of the query. Without gradient.
-torch::Tensor fused_attention_to_steps(const torch::Tensor& q_RH, std::span<const torch::Tensor> kv,
+// Attention of each row's newest query, as wide as a key, to its own keys and values: [R, H], in the type of the query.
+// Without gradient.
+torch::Tensor fused_attention_to_steps(const torch::Tensor& q_RK, std::span<const torch::Tensor> kv,
                                        const Ancestry& ancestry, const HeadsForm& form);
 
-// Attention of row r's query to sentence sentences[r] of the memory, kv_MC = k | v, [M, 2H]: [R, H]. An empty sentence
-// gives zeros. Without gradient.
-torch::Tensor fused_attention_to_memory(const torch::Tensor& q_RH, const torch::Tensor& kv_MC, const Layout& memory,
+// Attention of row r's query, as wide as a key, to sentence sentences[r] of the memory, kv_MC = k | v: [R, H]. An empty
+// sentence gives zeros. Without gradient.
+torch::Tensor fused_attention_to_memory(const torch::Tensor& q_RK, const torch::Tensor& kv_MC, const Layout& memory,
                                         std::span<const std::int64_t> sentences, const HeadsForm& form);
 
 }  // namespace attend::ops

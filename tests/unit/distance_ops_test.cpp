@@ -134,6 +134,48 @@ TEST_P(DistanceOps, StepsAreTheLastRowsOfCausalAttention) {
   }
 }
 
+TEST_P(DistanceOps, StepsOfEveryScore) {
+  const at::NoGradGuard no_grad;
+  const auto expect_fast_is_plain = [&](const std::string& what, const auto& step) {
+    const Tensor fast = step();
+    EXPECT_EQ(fast.scalar_type(), type()) << what;
+    const PlainOps plain;
+    expect_close(fast, step(), type(), what);
+  };
+  for (const ScoreKind score :
+       {ScoreKind::general, ScoreKind::additive, ScoreKind::rbf, ScoreKind::elu1, ScoreKind::cosine}) {
+    for (const std::int64_t size : {1, 5, 16}) {
+      for (const std::int64_t window : {0, 3}) {
+        const std::string what = std::string(name_of(score)) + ", " + std::to_string(size);
+        HeadsConfig config = config_of({"window", PositionKind::none, window}, size, /*causal=*/true);
+        config.score = score;
+        const RandomHeads within(config);
+        const auto kv = [&](const Heads& heads, std::int64_t rows) {
+          return heads.stored(0.3 * randn({rows, 2 * kHeads * size}));
+        };
+        const Tensor q = 0.3 * randn({3, kHeads * size});
+        std::vector<Tensor> steps;
+        Ancestry ancestry;
+        for (std::int64_t t = 0; t < 21; ++t) {
+          steps.push_back(kv(within.heads, 3));
+          ancestry.push_back({t % 3, 2, t % 2});
+        }
+        expect_fast_is_plain(what + " to " + std::to_string(window) + " steps", [&] {
+          Pass pass = Pass::inference();
+          return within.heads.to_steps(q, steps, ancestry, 0, pass);
+        });
+        config.place = AttentionPlace::cross;
+        const RandomHeads cross(config);
+        const Tensor memory = kv(cross.heads, kTokens);
+        expect_fast_is_plain(what + " to a memory", [&] {
+          Pass pass = Pass::inference();
+          return cross.heads.to_memory(q, memory, kSentences, std::vector<std::int64_t>{4, 2, 0}, 0, 0, pass);
+        });
+      }
+    }
+  }
+}
+
 TEST_P(DistanceOps, NothingOutsideTheWindowHasAnInfluence) {
   const Layout layout = layout_of({60});
   const RandomHeads random(config_of({"window", PositionKind::none, 2}, 16, /*causal=*/false));

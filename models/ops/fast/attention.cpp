@@ -115,9 +115,6 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
   }
 };
 
-// Rows may be strided, but each must be contiguous.
-Tensor with_whole_rows(const Tensor& x) { return !x.defined() || x.stride(1) == 1 ? x : x.contiguous(); }
-
 }  // namespace
 
 Tensor fused_attention(const QueriesKeysValues& rows, const Layout& queries, const Layout& keys,

@@ -8,21 +8,24 @@ namespace attend::ops::fast {
 namespace {
 
 // Calls attend_query for rows 0 … R - 1. gather(r, keys) writes pointers to row r's keys and returns their number, at
-// most `max_keys`; each value lies H elements after its key. With biases, or keys by distance, all rows have `max_keys`
-// keys, and the query stands at the position of the last one.
+// most `max_keys`; each value, of `width` columns, follows its key. With biases, or keys by distance, all rows have
+// `max_keys` keys, and the query stands at the position of the last one.
 template <class T, class Gather>
-Tensor attend_rows(const Tensor& q_RH, const HeadsForm& form, std::int64_t max_keys, const Gather& gather) {
-  const std::int64_t R = q_RH.size(0), width = q_RH.size(1), heads = form.heads;
+Tensor attend_rows(const Tensor& q_RK, std::int64_t width, const HeadsForm& form, std::int64_t max_keys,
+                   const Gather& gather) {
+  const std::int64_t R = q_RK.size(0), key_width = q_RK.size(1), heads = form.heads;
   const Tensor biases_ND = form.biases_ND.defined() ? form.biases_ND.contiguous() : Tensor();
+  const Tensor energy_NA = form.energy_NA.defined() ? form.energy_NA.contiguous() : Tensor();
   const float* bias = biases_ND.defined() ? biases_ND.const_data_ptr<float>() + form.longest - max_keys : nullptr;
   const std::int64_t bias_stride = biases_ND.defined() && biases_ND.size(0) > 1 ? biases_ND.size(1) : 0;
   const auto from_first_key = [&](const Tensor& more) {
     return more.defined() ? more.const_data_ptr<float>() + (form.longest - max_keys) * more.size(1) : nullptr;
   };
-  const kernels::Rows<T> queries = rows<T>(q_RH);
-  const Tensor context_RH = at::empty({R, width}, q_RH.options());
+  const Tensor whole_RK = with_whole_rows(q_RK);
+  const kernels::Rows<T> queries = rows<T>(whole_RK);
+  const Tensor context_RH = at::empty({R, width}, q_RK.options());
   const kernels::Rows<T> contexts = rows<T>(context_RH);
-  const std::int64_t work = std::max<std::int64_t>(1, max_keys * width);
+  const std::int64_t work = std::max<std::int64_t>(1, max_keys * key_width);
   at::parallel_for(0, R, std::max<std::int64_t>(1, 65536 / work), [&](std::int64_t begin, std::int64_t end) {
     std::vector<const T*> keys(max_keys);
     std::vector<float> scratch(heads * (kernels::padded(width / heads) + 2));
@@ -30,10 +33,12 @@ Tensor attend_rows(const Tensor& q_RH, const HeadsForm& form, std::int64_t max_k
       kernels::attend_query(kernels::QueryOverKeys<T>{.query = queries.row(r),
                                                       .keys = keys.data(),
                                                       .num_keys = gather(r, keys.data()),
-                                                      .value_offset = width,
                                                       .heads = heads,
-                                                      .head_size = width / heads,
-                                                      .scale = form.factor(width),
+                                                      .key_size = key_width / heads,
+                                                      .value_size = width / heads,
+                                                      .energy = read<float>(energy_NA),
+                                                      .of_logarithms = form.of_logarithms,
+                                                      .scale = form.factor(key_width),
                                                       .bias = bias,
                                                       .bias_stride = bias_stride,
                                                       .distance_keys = from_first_key(form.distance_keys),
@@ -47,27 +52,27 @@ Tensor attend_rows(const Tensor& q_RH, const HeadsForm& form, std::int64_t max_k
 
 }  // namespace
 
-Tensor fused_attention_to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const Ancestry& ancestry,
+Tensor fused_attention_to_steps(const Tensor& q_RK, std::span<const Tensor> kv, const Ancestry& ancestry,
                                 const HeadsForm& form) {
-  const std::int64_t steps = std::ssize(kv), stride = 2 * q_RH.size(1);
-  return with_type(q_RH.scalar_type(), [&](auto type) {
+  const std::int64_t steps = std::ssize(kv), stride = kv.back().size(1);
+  return with_type(q_RK.scalar_type(), [&](auto type) {
     using T = decltype(type);
     std::vector<const T*> bases;
     for (const Tensor& step : kv) bases.push_back(read<T>(step));
-    return attend_rows<T>(q_RH, form, steps, [&](std::int64_t r, const T** keys) {
+    return attend_rows<T>(q_RK, stride - q_RK.size(1), form, steps, [&](std::int64_t r, const T** keys) {
       for (std::int64_t t = 0; t < steps; ++t) keys[t] = bases[t] + ancestry[t][r] * stride;
       return steps;
     });
   });
 }
 
-Tensor fused_attention_to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
+Tensor fused_attention_to_memory(const Tensor& q_RK, const Tensor& kv_MC, const Layout& memory,
                                  std::span<const std::int64_t> sentences, const HeadsForm& form) {
-  const std::int64_t stride = 2 * q_RH.size(1);
-  return with_type(q_RH.scalar_type(), [&](auto type) {
+  const std::int64_t stride = kv_MC.size(1);
+  return with_type(q_RK.scalar_type(), [&](auto type) {
     using T = decltype(type);
     const T* base = read<T>(kv_MC);
-    return attend_rows<T>(q_RH, form, memory.max_length, [&](std::int64_t r, const T** keys) {
+    return attend_rows<T>(q_RK, stride - q_RK.size(1), form, memory.max_length, [&](std::int64_t r, const T** keys) {
       const std::int64_t length = memory.length(sentences[r]);
       for (std::int64_t j = 0; j < length; ++j) keys[j] = base + (memory.offsets[sentences[r]] + j) * stride;
       return length;

@@ -33,11 +33,14 @@ template <class T>
 T* write(const Tensor& x) {
   return x.defined() ? static_cast<T*>(x.mutable_data_ptr()) : nullptr;
 }
-// Rows from `first`; T is const if the kernel only reads them.
+// Rows from `first`, each contiguous; T is const if the kernel only reads them.
 template <class T>
 kernels::Rows<T> rows(const Tensor& x, std::int64_t first = 0) {
   return kernels::Rows<T>{static_cast<T*>(x.data_ptr()), x.stride(0)}.from(first);
 }
+
+// A matrix, if defined, with rows that may be strided but are each contiguous.
+inline Tensor with_whole_rows(const Tensor& x) { return !x.defined() || x.stride(1) == 1 ? x : x.contiguous(); }
 
 // Rows split into equal consecutive parts, one per thread, or fewer if there is little work.
 class Chunks {

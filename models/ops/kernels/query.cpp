@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #define ATTEND_LOOPS "models/ops/kernels/query_loops.hpp"
 #include "models/ops/kernels/levels.hpp"

@@ -6,24 +6,26 @@
 
 namespace attend::ops::kernels {
 
-// One query over `num_keys` keys at arbitrary addresses, softmax(scale q kᵀ + bias) v; a key's value is stored
-// `value_offset` elements after it. In every head, a row of `distance_keys` is added to each key, and one of
-// `distance_values` to its value.
+// One query over `num_keys` keys at arbitrary addresses, each followed by its value: softmax(scale q kᵀ + bias) v, or
+// with an energy vector e, eᵀ tanh(q + k) in place of the product. In every head, a row of `distance_keys` is added to
+// each key of a product, and one of `distance_values` to its value.
 template <class T>
 struct QueryOverKeys {
-  const T* query;        // heads * head_size
-  const T* const* keys;  // num_keys pointers to heads * head_size numbers
+  const T* query;        // heads * key_size
+  const T* const* keys;  // num_keys pointers to heads * (key_size + value_size) numbers
   std::int64_t num_keys;
-  std::int64_t value_offset;
   std::int64_t heads;
-  std::int64_t head_size;
+  std::int64_t key_size;
+  std::int64_t value_size;
+  const float* energy;  // [heads, key_size]; null: products
+  bool of_logarithms;   // log q kᵀ in place of the product
   float scale;
   const float* bias;             // of each key in head 0; null: none
   std::int64_t bias_stride;      // from head to head
-  const float* distance_keys;    // [num_keys, head_size]; null: none
+  const float* distance_keys;    // [num_keys, key_size]; null: none
   const float* distance_values;  // of the same size; read with distance_keys
-  float* scratch;                // heads * (padded(head_size) + 2) numbers
-  T* context;                    // out: [heads * head_size], the weighted sum of the values
+  float* scratch;                // heads * (padded(value_size) + 2) numbers
+  T* context;                    // out: [heads * value_size], the weighted sum of the values
 };
 void attend_query(const QueryOverKeys<float>& row);
 void attend_query(const QueryOverKeys<Bf16>& row);

@@ -77,14 +77,51 @@ ATTEND_INLINE void add_values(const T* const (&keys)[kLanes], std::int64_t colum
   for (int v = 0; v < vectors; ++v) store(sums + v * kLanes, c[v]);
 }
 
+// The additive score e_s of a query and a key with coverage C_s.
+template <class T>
+ATTEND_INLINE float additive_score(const QueryMemory<T>& memory, const T* query, const T* key, float covered) {
+  const std::int64_t n = memory.key_width;
+  Floats total = {};
+  for (std::int64_t j = 0; j < n; j += kLanes) {
+    Floats x = load(query + j, n - j) + load(key + j, n - j);
+    if (memory.coverage_key != nullptr) x += covered * load(memory.coverage_key + j, n - j);
+    total += load(memory.energy + j, n - j) * tanh(x);
+  }
+  return sum(total);
+}
+
+// The energies of kLanes keys in head h, before biases.
+template <class T>
+ATTEND_INLINE Floats energies(const QueryOverKeys<T>& row, std::int64_t h, const T* const (&keys)[kLanes],
+                              const float* const (&distance_keys)[kLanes]) {
+  const std::int64_t size = row.key_size;
+  const T* query = row.query + h * size;
+  Floats result = {};
+  if (row.energy != nullptr) {
+    QueryMemory<T> memory = {};
+    memory.key_width = size;
+    memory.energy = row.energy + h * size;
+    for (int i = 0; i < kLanes; ++i) result[i] = additive_score(memory, query, keys[i] + h * size, 0);
+    return result;
+  }
+  Floats products[kLanes] = {};
+  add_products(query, keys, h * size, size, products);
+  if (row.distance_keys != nullptr) add_products(query, distance_keys, 0, size, products);
+  result = row.scale * sums_of(products);
+  for (int i = 0; row.of_logarithms && i < kLanes; ++i)
+    result[i] = std::log(std::max(result[i], std::numeric_limits<float>::min()));
+  return result;
+}
+
 // Reads each key and value once, kLanes keys at a time, with an online softmax: the sums are scaled down when a larger
 // score appears (Milakov and Gimelshein 2018, arXiv 1805.02867).
 template <class T>
 void over_keys(const QueryOverKeys<T>& row) {
-  const std::int64_t size = row.head_size, n = row.num_keys, stride = padded(size);
-  float* sums = row.scratch;                   // [heads, stride], sums of values
-  float* totals = sums + row.heads * stride;   // per head, sums of weights
-  float* largest_scores = totals + row.heads;  // per head
+  const std::int64_t size = row.value_size, n = row.num_keys, stride = padded(size);
+  const std::int64_t values = row.heads * row.key_size;  // where they begin
+  float* sums = row.scratch;                             // [heads, stride], sums of values
+  float* totals = sums + row.heads * stride;             // per head, sums of weights
+  float* largest_scores = totals + row.heads;            // per head
   std::fill(sums, largest_scores, 0.0f);
   std::fill(largest_scores, largest_scores + row.heads, -INFINITY);
   for (std::int64_t s = 0; s < n; s += kLanes) {
@@ -95,18 +132,15 @@ void over_keys(const QueryOverKeys<T>& row) {
       later[i] = row.keys[std::min(s + kLanes + i, n - 1)];
     }
     for (int i = 0; row.distance_keys != nullptr && i < kLanes; ++i) {
-      distance_keys[i] = row.distance_keys + std::min(s + i, n - 1) * size;
+      distance_keys[i] = row.distance_keys + std::min(s + i, n - 1) * row.key_size;
       distance_values[i] = row.distance_values + std::min(s + i, n - 1) * size;
     }
     for (std::int64_t h = 0; h < row.heads; ++h) {
       for (int i = 0; i < kLanes; ++i) {
-        prefetch(later[i] + h * size, size);
-        prefetch(later[i] + row.value_offset + h * size, size);
+        prefetch(later[i] + h * row.key_size, row.key_size);
+        prefetch(later[i] + values + h * size, size);
       }
-      Floats products[kLanes] = {};
-      add_products(row.query + h * size, keys, h * size, size, products);
-      if (row.distance_keys != nullptr) add_products(row.query + h * size, distance_keys, 0, size, products);
-      Floats scores = row.scale * sums_of(products);
+      Floats scores = energies(row, h, keys, distance_keys);
       if (row.bias != nullptr) scores += load(row.bias + h * row.bias_stride + s, n - s);
       scores = first(n - s, scores, -INFINITY);
       const float top = std::max(largest_scores[h], largest(scores));
@@ -123,7 +157,7 @@ void over_keys(const QueryOverKeys<T>& row) {
       totals[h] += sum(e);
       float weights[kLanes];
       store(weights, e);
-      const std::int64_t value = row.value_offset + h * size;
+      const std::int64_t value = values + h * size;
       std::int64_t j = 0;
       for (; j + 4 * kLanes <= size; j += 4 * kLanes) {
         add_values<4>(keys, value + j, weights, sums + h * stride + j, size - j);
@@ -139,19 +173,6 @@ void over_keys(const QueryOverKeys<T>& row) {
       store(row.context + h * size + j, inverse * load(sums + h * stride + j), size - j);
     }
   }
-}
-
-// The additive score e_s of a query and a key with coverage C_s.
-template <class T>
-ATTEND_INLINE float additive_score(const QueryMemory<T>& memory, const T* query, const T* key, float covered) {
-  const std::int64_t n = memory.key_width;
-  Floats total = {};
-  for (std::int64_t j = 0; j < n; j += kLanes) {
-    Floats x = load(query + j, n - j) + load(key + j, n - j);
-    if (memory.coverage_key != nullptr) x += covered * load(memory.coverage_key + j, n - j);
-    total += load(memory.energy + j, n - j) * tanh(x);
-  }
-  return sum(total);
 }
 
 // The tokens that a row reads: [begin, end) of its sentence, which starts at token `first` of the memory.
