@@ -29,7 +29,7 @@ class Elu1Score : public Score {
   bool keeps_prepared_keys() const override { return true; }
   torch::Tensor fused_queries(const torch::Tensor& queries_MH) const override { return phi(queries_MH); }
   bool describe_heads(ops::HeadsForm& form) const override {
-    form.of_logarithms = true;
+    form.log_products = true;
     form.scale = 1;
     return true;
   }

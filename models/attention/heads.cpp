@@ -163,6 +163,7 @@ Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops
   };
   const auto pad = [&]() -> Padded {
     std::vector<Tensor> own;
+    own.reserve(kv.size());
     for (std::size_t t = 0; t < kv.size(); ++t) {
       own.push_back(kv[t].index_select(0, ops::to_tensor(ancestry[t], kv[t])));
     }

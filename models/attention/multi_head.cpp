@@ -111,6 +111,7 @@ class SomeProjections final : public Projections {
     if (heads_.count() == heads_.heads) return x_MH;
     const std::int64_t width = heads_.head_width();
     std::vector<Tensor> columns;
+    columns.reserve(heads_.kept.size());
     for (const std::int64_t head : heads_.kept) columns.push_back(x_MH.narrow(1, head * width, width));
     return at::cat(columns, 1);
   }

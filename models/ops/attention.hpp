@@ -42,7 +42,7 @@ struct QueriesKeysValues {
 // `causal`: position t attends to keys 0 … t of the same layout. Dropout is applied to the weights. The bias of query i
 // and key j in head h is biases_ND[h][j - i + L - 1]; it may be -infinity, but not for all keys of a query. In every
 // head, row j - i + L - 1 of distance_keys is added to key j, and of distance_values to its value. Only steps read
-// energy_NA, of_logarithms and the rows by distance.
+// energy_NA, log_products and the rows by distance.
 struct HeadsForm {
   std::int64_t heads = 1;
   bool causal = false;
@@ -51,7 +51,7 @@ struct HeadsForm {
   std::int64_t longest = 1;      // L: maximum number of keys of a sentence
   torch::Tensor biases_ND = {};  // [N, 2L - 1] or, for all heads, [1, 2L - 1], fp32; undefined: none
   torch::Tensor energy_NA = {};  // v of each head, fp32: vᵀ tanh(q + k) instead of q kᵀ; undefined: q kᵀ
-  bool of_logarithms = false;    // log q kᵀ instead of q kᵀ, for products that are not negative
+  bool log_products = false;     // log q kᵀ instead of q kᵀ, for products that are not negative
   torch::Tensor distance_keys = {}, distance_values = {};  // [L, H / N], fp32; undefined: none
   torch::Tensor numbers_M = {};  // i of each query, int64, read with biases; undefined: its place in its sentence
 
@@ -59,7 +59,8 @@ struct HeadsForm {
 
   // The scale for queries of `width` columns, of all heads.
   float factor(std::int64_t width) const {
-    return scale > 0 ? static_cast<float>(scale) : 1 / std::sqrt(static_cast<float>(width / heads));
+    const std::int64_t of_head = width / heads;
+    return scale > 0 ? static_cast<float>(scale) : 1 / std::sqrt(static_cast<float>(of_head));
   }
 };
 

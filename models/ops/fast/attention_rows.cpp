@@ -37,7 +37,7 @@ Tensor attend_rows(const Tensor& q_RK, std::int64_t width, const HeadsForm& form
                                                       .key_size = key_width / heads,
                                                       .value_size = width / heads,
                                                       .energy = read<float>(energy_NA),
-                                                      .of_logarithms = form.of_logarithms,
+                                                      .log_products = form.log_products,
                                                       .scale = form.factor(key_width),
                                                       .bias = bias,
                                                       .bias_stride = bias_stride,

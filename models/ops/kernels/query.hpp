@@ -18,7 +18,7 @@ struct QueryOverKeys {
   std::int64_t key_size;
   std::int64_t value_size;
   const float* energy;  // [heads, key_size]; null: products
-  bool of_logarithms;   // log q kᵀ in place of the product
+  bool log_products;    // log q kᵀ in place of the product
   float scale;
   const float* bias;             // of each key in head 0; null: none
   std::int64_t bias_stride;      // from head to head

@@ -108,8 +108,9 @@ ATTEND_INLINE Floats energies(const QueryOverKeys<T>& row, std::int64_t h, const
   add_products(query, keys, h * size, size, products);
   if (row.distance_keys != nullptr) add_products(query, distance_keys, 0, size, products);
   result = row.scale * sums_of(products);
-  for (int i = 0; row.of_logarithms && i < kLanes; ++i)
+  for (int i = 0; row.log_products && i < kLanes; ++i) {
     result[i] = std::log(std::max(result[i], std::numeric_limits<float>::min()));
+  }
   return result;
 }
 
