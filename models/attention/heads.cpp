@@ -48,7 +48,7 @@ void mask_by_distance(ops::HeadsForm& form) {
 }
 
 // A function of a query (of `count`): for each position, the context if all weight were there, [B, N, S, D].
-std::function<Tensor(std::int64_t)> values_of_queries(std::shared_ptr<Scope> scope, const Tensor& v_BNSD,
+std::function<Tensor(std::int64_t)> values_of_queries(const std::shared_ptr<Scope>& scope, const Tensor& v_BNSD,
                                                       const Places& places, std::int64_t count) {
   return [=](std::int64_t query) {
     Places of_query = places;
