@@ -107,8 +107,7 @@ def gaps(lines, label):
 
 
 def chart_section(title, lines, label, words):
-    return [f"## {title}\n\n{words}\n", scores(lines, label), "The curves cross where a difference changes its sign.\n",
-            gaps(lines, label)] if lines else []
+    return [f"## {title}\n\n{words}\n", scores(lines, label), gaps(lines, label)] if lines else []
 
 
 def page(results, recurrent):
@@ -116,10 +115,11 @@ def page(results, recurrent):
     shared = (" The rows with 4 million tokens, but for the Transformer of width 128, are those of seed 1 of "
               "[rnn_attention](rnn_attention.md), which has more seeds.") if recurrent else ""
     return "\n".join([
-        "# Where the curves cross\n",
+        "# BLEU by amount of training and of text\n",
         made(results, "curves", "Multi30k English-German", "curves"),
         f"BLEU on {TEST} with 95 % intervals, one seed; translations with the average of the last three checkpoints and beam size 5. The "
-        "settings of a model do not depend on the amount; its warm-up is the same part of every training.\n",
+        "settings of a model do not depend on the amount; the warm-up takes the same share of each training. Where a difference changes its sign, "
+        "the curves of two models cross.\n",
         "![BLEU by the amount of training and of text](curves.svg)\n",
         *chart_section("By amount of training", training, of_tokens,
                        "All 29,000 pairs, the joint tokenizer of 8,000 pieces, and a schedule as long as the training." + shared),

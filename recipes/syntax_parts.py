@@ -2,8 +2,8 @@
 
 from page_parts import table
 
-PROBES = ("Accuracy of linear probes, in parentheses with random weights, and selectivity. Unlabelled attachment of structural probes, in "
-          "parentheses with random weights, and of linking every word to its left neighbour.")
+PROBES = ("Part of speech and relation: accuracy of linear probes; in parentheses, that with random weights, and selectivity. Unlabelled "
+          "attachment of structural probes, in parentheses with random weights, and of linking every word to its left neighbour.")
 
 
 def percent(score):

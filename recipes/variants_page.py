@@ -199,9 +199,9 @@ def page(kinds, variants):
     everything = [row for rows in kinds.values() for row in rows]
     several = sum(len(rows) > 1 for rows in kinds.values())
     noise = (f"two standard deviations of the difference, from {between_seeds:.2f} BLEU, the standard deviation between seeds "
-             f"pooled over the {several} kinds with several (baseline: {deviation(values(kinds[BASELINE]))})")
+             f"pooled over the {several} models with several seeds (baseline: {deviation(values(kinds[BASELINE]))})")
     return "\n".join([
-        "# The Transformer taken apart\n",
+        "# Variants of the Transformer\n",
         made(variants, "transformer_variants", "Multi30k English-German", "transformer_variants"),
         "Each row changes one part of the baseline, the Transformer of [recurrent attention](rnn_attention.md), by the options below. All "
         f"use the settings of recipes/rnn_attention.toml and the same joint tokenizer of 8,000 pieces, and are trained on "
@@ -209,8 +209,8 @@ def page(kinds, variants):
         "parameters, the feed-forward size compensates, except in the group \"size\" and in rows without feed-forward or named \"as it is\". "
         "Translations use the average of the last three checkpoints and beam size 5. Numbers are those of seed 1, or mean ± standard "
         "deviation over seeds.\n",
-        f"Difference: BLEU minus that of the baseline. Noise of seeds: {noise if several else 'unknown'}. Noise of sentences: the 95 % intervals of "
-        "sacreBLEU's bootstrap for both models, as if on independent test sets.\n",
+        f"Difference: BLEU minus that of the baseline. Noise of seeds: {noise if several else 'unknown'}. Noise of sentences: √(a² + b²), where a and b "
+        "are half the widths of both models' 95 % intervals by sacreBLEU's bootstrap.\n",
         "![BLEU on the test set of every row by group: its interval, and the scores of all its seeds](transformer_variants.svg)\n",
         scores(kinds, between_seeds),
         *([*orderings(kinds, between_seeds), *transfer(kinds, between_seeds)] if several else []),
