@@ -24,10 +24,8 @@ class AdditiveScore : public Score {
   }
   bool keeps_prepared_keys() const override { return true; }
   torch::Tensor fused_queries(const torch::Tensor& queries_MH) const override { return query_->of_rows(queries_MH); }
-  bool describe_heads(ops::HeadsForm& form) const override {
-    form.energy_NA = energy_->weight.master();
-    form.scale = 1;
-    return true;
+  std::optional<ops::HeadEnergy> head_energy() const override {
+    return ops::HeadEnergy{ops::HeadEnergy::Kind::additive, energy_->weight.master()};
   }
   bool describe(ops::AttentionForm& form) const override {
     form.query_AH = &query_->weight;

@@ -29,9 +29,8 @@ class CosineScore : public Score {
       return scale_.view({-1, 1, 1}) * directions(queries_NMA);
     });
   }
-  bool describe_heads(ops::HeadsForm& form) const override {
-    form.scale = 1;
-    return true;
+  std::optional<ops::HeadEnergy> head_energy() const override {
+    return ops::HeadEnergy{ops::HeadEnergy::Kind::product};
   }
   torch::Tensor scale(const torch::Tensor& /*keys_SA*/) const override { return scale_; }
   void initialise(RandomStream& /*random*/) override {

@@ -16,9 +16,8 @@ class DotScore : public Score {
     return torch::matmul(queries_TH.to(torch::kFloat), keys_SA.transpose(-2, -1));
   }
   bool describe(ops::AttentionForm& /*form*/) const override { return true; }
-  bool describe_heads(ops::HeadsForm& form) const override {
-    form.scale = 1;
-    return true;
+  std::optional<ops::HeadEnergy> head_energy() const override {
+    return ops::HeadEnergy{ops::HeadEnergy::Kind::product};
   }
 };
 

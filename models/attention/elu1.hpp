@@ -28,10 +28,8 @@ class Elu1Score : public Score {
   }
   bool keeps_prepared_keys() const override { return true; }
   torch::Tensor fused_queries(const torch::Tensor& queries_MH) const override { return phi(queries_MH); }
-  bool describe_heads(ops::HeadsForm& form) const override {
-    form.log_products = true;
-    form.scale = 1;
-    return true;
+  std::optional<ops::HeadEnergy> head_energy() const override {
+    return ops::HeadEnergy{ops::HeadEnergy::Kind::log_product};
   }
   // Eq. 5, for sentences so long that the sums cost less than the weights.
   std::optional<torch::Tensor> context(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,

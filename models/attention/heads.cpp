@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -73,10 +74,13 @@ void Heads::register_in(torch::nn::Module& model) const {
 Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, std::int64_t longest, const FusedOp& fused,
                      const std::function<Padded()>& pad, const std::function<Tensor(const Tensor&)>& unpad) const {
   const ops::Dropout dropout = pass.dropout(config_.dropout);
-  ops::HeadsForm form{.heads = config_.count(), .dropout = dropout, .longest = std::max<std::int64_t>(1, longest)};
+  const std::optional<ops::HeadEnergy> energy = score_->head_energy();
+  ops::HeadsForm form{.heads = config_.count(),
+                      .dropout = dropout,
+                      .energy = energy.value_or(ops::HeadEnergy{}),
+                      .longest = std::max<std::int64_t>(1, longest)};
   Tensor context_MH;
-  if (fused && ops::has_fast_path(q) && !pass.edits(config_.place, layer) && score_->describe_heads(form) &&
-      scope_->describe_heads(form)) {
+  if (fused && energy && ops::has_fast_path(q) && !pass.edits(config_.place, layer) && scope_->describe_heads(form)) {
     context_MH = fused(form);
   }
   const bool observed = pass.observes_attention(config_.place, layer);

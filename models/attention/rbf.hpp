@@ -41,9 +41,8 @@ class RbfScore : public Score {
       return torch::cat({2 * precisions_N11 * queries_NMA, last_NM1}, -1);
     });
   }
-  bool describe_heads(ops::HeadsForm& form) const override {
-    form.scale = 1;
-    return true;
+  std::optional<ops::HeadEnergy> head_energy() const override {
+    return ops::HeadEnergy{ops::HeadEnergy::Kind::product};
   }
   torch::Tensor scale(const torch::Tensor& /*keys_SA*/) const override { return -torch::exp(log_precision_); }
   void initialise(RandomStream& /*random*/) override {

@@ -51,7 +51,8 @@ class RelativeScope : public Scope {
 
   // For the newest query, at the end of its causal scope.
   bool describe_heads(ops::HeadsForm& form) const override {
-    if (farthest_ahead_ > 0 || form.scale > 0 || !scope_->describe_heads(form)) return false;
+    const bool scaled = form.energy.kind == ops::HeadEnergy::Kind::scaled_product;
+    if (farthest_ahead_ > 0 || !scaled || !scope_->describe_heads(form)) return false;
     const torch::Tensor row_L = rows_of(torch::arange(1 - form.longest, 1)).to(keys_.device());
     form.distance_keys = keys_.index_select(0, row_L);
     form.distance_values = values_.index_select(0, row_L);

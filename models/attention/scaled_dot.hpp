@@ -18,7 +18,7 @@ class ScaledDotScore : public DotScore {
   torch::Tensor scale(const torch::Tensor& keys_SA) const override {
     return torch::full({1}, 1 / std::sqrt(static_cast<double>(keys_SA.size(-1))));
   }
-  bool describe_heads(ops::HeadsForm& /*form*/) const override { return true; }
+  std::optional<ops::HeadEnergy> head_energy() const override { return ops::HeadEnergy{}; }
 };
 
 }  // namespace attend

@@ -102,9 +102,9 @@ class Score : public Layer {
 
   // Adds this score to the `form` of fused ops (ops/recurrent.hpp); false if they do not support it.
   virtual bool describe(ops::AttentionForm& /*form*/) const { return false; }
-  // The same for the fused attention of heads (ops/attention.hpp).
-  virtual bool describe_heads(ops::HeadsForm& /*form*/) const { return false; }
-  // The queries that these read, as wide as the keys: the argument itself if unchanged. Energies may lack a term that
+  // The energy in the fused attention of heads (ops/attention.hpp); nullopt if it does not support this score.
+  virtual std::optional<ops::HeadEnergy> head_energy() const { return std::nullopt; }
+  // The queries that it reads, as wide as the keys: the argument itself if unchanged. Energies may lack a term that
   // all keys of a query share.
   virtual torch::Tensor fused_queries(const torch::Tensor& queries_MH) const { return queries_MH; }
 

@@ -27,7 +27,7 @@ Tensor fused_attention(const QueriesKeysValues& rows, const Layout& queries, con
   ensure(!form.causal || queries.offsets == keys.offsets, "causal attention is over the queries' own sentences");
   ensure(rows.width() % form.heads == 0, "the width is a multiple of the number of heads");
   ensure(has_biases_for(form, keys.max_length), "biases of all distances");
-  ensure(!form.distance_keys.defined() && !form.energy_NA.defined() && !form.log_products, "a form of whole sentences");
+  ensure(form.energy.kind <= HeadEnergy::Kind::product && !form.distance_keys.defined(), "a form of whole sentences");
   ensure(form.numbers_M.defined() ? !form.causal : !form.biases_ND.defined() || queries.max_length <= form.longest,
          "every query has a place among the keys");
   return fast::fused_attention(rows, queries, keys, form);

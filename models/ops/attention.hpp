@@ -39,28 +39,38 @@ struct QueriesKeysValues {
   }
 };
 
+// The energy of a query and a key of one head. Only steps support logarithms and the additive form.
+struct HeadEnergy {
+  enum class Kind {
+    scaled_product,  // q kᵀ / sqrt(D)
+    product,         // q kᵀ
+    log_product,     // log q kᵀ, of products that are not negative
+    additive,        // vᵀ tanh(q + k)
+  };
+  Kind kind = Kind::scaled_product;
+  torch::Tensor v_NA = {};  // the v of each head, fp32, of the additive form
+};
+
 // `causal`: position t attends to keys 0 … t of the same layout. Dropout is applied to the weights. The bias of query i
 // and key j in head h is biases_ND[h][j - i + L - 1]; it may be -infinity, but not for all keys of a query. In every
-// head, row j - i + L - 1 of distance_keys is added to key j, and of distance_values to its value. Only steps read
-// energy_NA, log_products and the rows by distance.
+// head, row j - i + L - 1 of distance_keys is added to key j, and of distance_values to its value. Only steps
+// support rows by distance, with scaled products.
 struct HeadsForm {
   std::int64_t heads = 1;
   bool causal = false;
   Dropout dropout = {};
-  double scale = 0;              // of the dot products; 0: 1 / sqrt(D)
+  HeadEnergy energy = {};
   std::int64_t longest = 1;      // L: maximum number of keys of a sentence
   torch::Tensor biases_ND = {};  // [N, 2L - 1] or, for all heads, [1, 2L - 1], fp32; undefined: none
-  torch::Tensor energy_NA = {};  // v of each head, fp32: vᵀ tanh(q + k) instead of q kᵀ; undefined: q kᵀ
-  bool log_products = false;     // log q kᵀ instead of q kᵀ, for products that are not negative
   torch::Tensor distance_keys = {}, distance_values = {};  // [L, H / N], fp32; undefined: none
   torch::Tensor numbers_M = {};  // i of each query, int64, read with biases; undefined: its place in its sentence
 
   void add_biases(const torch::Tensor& more_ND) { biases_ND = biases_ND.defined() ? biases_ND + more_ND : more_ND; }
 
-  // The scale for queries of `width` columns, of all heads.
-  float factor(std::int64_t width) const {
+  // The factor of the energies, for queries of `width` columns, of all heads.
+  float scale(std::int64_t width) const {
     const std::int64_t of_head = width / heads;
-    return scale > 0 ? static_cast<float>(scale) : 1 / std::sqrt(static_cast<float>(of_head));
+    return energy.kind == HeadEnergy::Kind::scaled_product ? 1 / std::sqrt(static_cast<float>(of_head)) : 1;
   }
 };
 

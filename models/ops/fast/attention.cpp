@@ -35,7 +35,7 @@ struct Work {
             .head_size = width / form.heads,
             .causal = form.causal,
             .mask = DropoutMask(form.dropout),
-            .scale = form.factor(width),
+            .scale = form.scale(width),
             .bias = biases_NW.defined() ? of_distance_0(biases_NW.const_data_ptr<float>()) : nullptr,
             .bias_stride = biases_NW.defined() ? biases_NW.size(1) : 0,
             .numbers = read<std::int64_t>(numbers)};

@@ -15,7 +15,7 @@ Tensor attend_rows(const Tensor& q_RK, std::int64_t width, const HeadsForm& form
                    const Gather& gather) {
   const std::int64_t R = q_RK.size(0), key_width = q_RK.size(1), heads = form.heads;
   const Tensor biases_ND = form.biases_ND.defined() ? form.biases_ND.contiguous() : Tensor();
-  const Tensor energy_NA = form.energy_NA.defined() ? form.energy_NA.contiguous() : Tensor();
+  const Tensor v_NA = form.energy.v_NA.defined() ? form.energy.v_NA.contiguous() : Tensor();
   const float* bias = biases_ND.defined() ? biases_ND.const_data_ptr<float>() + form.longest - max_keys : nullptr;
   const std::int64_t bias_stride = biases_ND.defined() && biases_ND.size(0) > 1 ? biases_ND.size(1) : 0;
   const auto from_first_key = [&](const Tensor& more) {
@@ -36,9 +36,9 @@ Tensor attend_rows(const Tensor& q_RK, std::int64_t width, const HeadsForm& form
                                                       .heads = heads,
                                                       .key_size = key_width / heads,
                                                       .value_size = width / heads,
-                                                      .energy = read<float>(energy_NA),
-                                                      .log_products = form.log_products,
-                                                      .scale = form.factor(key_width),
+                                                      .energy = read<float>(v_NA),
+                                                      .log_products = form.energy.kind == HeadEnergy::Kind::log_product,
+                                                      .scale = form.scale(key_width),
                                                       .bias = bias,
                                                       .bias_stride = bias_stride,
                                                       .distance_keys = from_first_key(form.distance_keys),
