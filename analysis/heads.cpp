@@ -217,9 +217,8 @@ class HeadMeasurement {
       const c10::InferenceMode inference;
       std::vector<Piece> pieces = model.tokenizer.encode_pieces(tree.text);
       pieces.resize(std::min(pieces.size(), most));
-      std::vector<std::int32_t> ids;
-      for (const Piece& piece : pieces) ids.push_back(piece.id);
-      const Sequences read = on_device(concatenate({std::span(std::as_const(ids))}, model.begin, model.end), device_);
+      const std::vector<std::int32_t> ids = ids_of(pieces);
+      const Sequences read = on_device(concatenate({std::span(ids)}, model.begin, model.end), device_);
       AttentionRecorder recorder(place);
       Pass pass = Pass::inference(&recorder);
       model.read(read, pass);

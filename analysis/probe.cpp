@@ -65,8 +65,7 @@ Batch batch_of(const Run& run, const std::vector<std::string>& source, const std
   for (std::size_t i = 0; i < source.size(); ++i) {
     const PiecePair pair = pair_in_pieces(run.tokenizers, source[i], target[i]);
     if (pair.source_pieces.empty()) continue;
-    std::vector<std::int32_t>& ids = sources.emplace_back();
-    for (const Piece& piece : pair.source_pieces) ids.push_back(piece.id);
+    std::vector<std::int32_t>& ids = sources.emplace_back(ids_of(pair.source_pieces));
     ids.resize(std::min(ids.size(), most_source_pieces(*run.model)));
     targets.push_back(pair.target_ids);
   }

@@ -284,8 +284,7 @@ std::vector<PerturbedText> ExplainedClassifier::perturb(std::span<const Sample* 
 }
 
 std::vector<TokenImportance> importance_of_source(const Run& run, const PiecePair& pair) {
-  std::vector<std::int32_t> source;
-  for (const Piece& piece : pair.source_pieces) source.push_back(piece.id);
+  const std::vector<std::int32_t> source = ids_of(pair.source_pieces);
   const std::int64_t S = std::ssize(source), T = std::ssize(pair.target_ids) + 1;
   // The same target after each of these sources.
   const auto batch_of = [&](const std::vector<std::vector<std::int32_t>>& sources) {

@@ -32,12 +32,20 @@ PiecesOfWords overlapping_pieces(std::string_view text, const std::vector<std::s
 
 }  // namespace
 
-PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceBytes>& pieces) {
-  return pieces_of_words(text, spaced_words(text), pieces);
+std::vector<PieceBytes> bytes_of(const std::vector<Piece>& pieces) {
+  std::vector<PieceBytes> bytes;
+  for (const Piece& piece : pieces) bytes.push_back({piece.begin, piece.end});
+  return bytes;
 }
 
-PiecesOfWords pieces_of_words(std::string_view text, const std::vector<std::string_view>& words,
-                              const std::vector<PieceBytes>& pieces) {
+std::vector<std::int32_t> ids_of(const std::vector<Piece>& pieces) {
+  std::vector<std::int32_t> ids;
+  for (const Piece& piece : pieces) ids.push_back(piece.id);
+  return ids;
+}
+
+PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceBytes>& pieces) {
+  const std::vector<std::string_view> words = spaced_words(text);
   PiecesOfWords result = overlapping_pieces(text, words, pieces);
   for (std::size_t w = 0; w < words.size(); ++w) {
     if (!metrics::has_word_character(words[w])) continue;
@@ -55,9 +63,7 @@ PiecesOfWords pieces_of_words(const TreeSentence& tree, const std::vector<Piece>
   const std::string_view text = tree.text;
   std::vector<std::string_view> words;
   for (const auto& [begin, end] : tree.places) words.push_back(text.substr(begin, end - begin));
-  std::vector<PieceBytes> bytes;
-  for (const Piece& piece : pieces) bytes.push_back({piece.begin, piece.end});
-  PiecesOfWords result = overlapping_pieces(text, words, bytes);
+  PiecesOfWords result = overlapping_pieces(text, words, bytes_of(pieces));
   for (std::size_t w = 1; w < words.size(); ++w) {
     if (tree.places[w] == tree.places[w - 1]) result[w] = result[w - 1];
   }

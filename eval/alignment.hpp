@@ -28,14 +28,14 @@ struct PieceBytes {
   std::size_t end = 0;
 };
 
+std::vector<PieceBytes> bytes_of(const std::vector<Piece>& pieces);
+std::vector<std::int32_t> ids_of(const std::vector<Piece>& pieces);
+
 // For every word of a text, the indices of the pieces that overlap it, except those of attached punctuation.
 using PiecesOfWords = std::vector<std::vector<std::int64_t>>;
 
-// A piece outside of words, such as a single "▁", belongs to the next word. `words`: views into the text, in order; by
-// default those between white space.
+// A piece outside of words, such as a single "▁", belongs to the next word.
 PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceBytes>& pieces);
-PiecesOfWords pieces_of_words(std::string_view text, const std::vector<std::string_view>& words,
-                              const std::vector<PieceBytes>& pieces);
 // The words of a tree, each with all its pieces: punctuation is a word of its own, and the apostrophe of "n't" a part
 // of its word. The words of a multiword token have the same pieces.
 PiecesOfWords pieces_of_words(const TreeSentence& tree, const std::vector<Piece>& pieces);

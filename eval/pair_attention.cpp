@@ -21,18 +21,6 @@ namespace {
 // Limit of source × target pieces of a padded batch: four bytes each for every head of every layer.
 constexpr std::size_t kWeightsInBatch = std::size_t{1} << 17;
 
-std::vector<PieceBytes> bytes_of(const std::vector<Piece>& pieces) {
-  std::vector<PieceBytes> result;
-  for (const Piece& piece : pieces) result.push_back({piece.begin, piece.end});
-  return result;
-}
-
-std::vector<std::int32_t> ids_of(const std::vector<Piece>& pieces) {
-  std::vector<std::int32_t> ids;
-  for (const Piece& piece : pieces) ids.push_back(piece.id);
-  return ids;
-}
-
 // The first kMostPieces pieces of a text, which a reversed tokenizer puts last.
 std::vector<Piece> beginning(const Tokenizer& tokenizer, std::string_view line) {
   std::vector<Piece> pieces = tokenizer.encode_pieces(beginning_of(line, kMostPieces));

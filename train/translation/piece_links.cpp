@@ -130,10 +130,9 @@ std::vector<TreeSentence> read_line_trees(const std::string& file, const std::st
 }
 
 PiecesOfWords pieces_by_word(const Tokenizer& tokenizer, const std::string& text, std::int64_t most) {
-  std::vector<PieceBytes> pieces;
-  for (const Piece& piece : tokenizer.encode_pieces(text)) pieces.push_back({piece.begin, piece.end});
+  const std::vector<Piece> pieces = tokenizer.encode_pieces(text);
   if (std::ssize(pieces) > most) return {};
-  return pieces_of_words(text, spaced_words(text), pieces);
+  return pieces_of_words(text, bytes_of(pieces));
 }
 
 std::vector<Link> links_of_pieces(const std::vector<Link>& links, const PiecesOfWords& src, const PiecesOfWords& tgt) {
