@@ -122,52 +122,58 @@ void observe_translations(const AttentionCommandConfig& config, InputLines& inpu
   if (alignment) alignment->commit();
 }
 
+// The words of pieces, of which the first has the number `first`.
+WordsInPieces words_of(const Tokenizer& tokenizer, std::span<const std::int32_t> ids, std::int64_t first = 0) {
+  const std::string text = tokenizer.decode(ids);
+  return words_in_pieces(text, pieces_of_words(text, decoded_bytes(tokenizer, ids)), first);
+}
+
 // The words of an encoder's input.
-WordsInPieces words_of(const Tokenizer& tokenizer, const EncoderSequence& sequence) {
+WordsInPieces words_of(const Tokenizer& tokenizer, const Sample& sample) {
   WordsInPieces all;
-  const std::span<const std::int32_t> ids = sequence.ids;
-  const std::size_t begins[] = {1, sequence.first};  // after [CLS] and the first [SEP]
-  const std::size_t ends[] = {sequence.first - 1, std::max(ids.size() - 1, sequence.first)};
+  const std::span<const std::int32_t> ids = sample.ids;
+  const std::size_t begins[] = {1, sample.first};  // after [CLS] and the first [SEP]
+  const std::size_t ends[] = {sample.first - 1, std::max<std::size_t>(ids.size() - 1, sample.first)};
   for (int part = 0; part < 2; ++part) {
-    const auto own = ids.subspan(begins[part], ends[part] - begins[part]);
-    const std::string text = tokenizer.decode(own);
-    WordsInPieces words = words_in_pieces(text, pieces_of_words(text, decoded_bytes(tokenizer, own)),
-                                          static_cast<std::int64_t>(begins[part]));
+    WordsInPieces words = words_of(tokenizer, ids.subspan(begins[part], ends[part] - begins[part]),
+                                   static_cast<std::int64_t>(begins[part]));
     std::ranges::move(words.words, std::back_inserter(all.words));
     std::ranges::move(words.pieces, std::back_inserter(all.pieces));
   }
   return all;
 }
 
-// Receives the sequences of each line, none for a blank one.
-using TakeSequences = std::function<void(const std::vector<EncoderSequence>&)>;
+// Receives the samples of each line, none for a blank one.
+using TakeSamples = std::function<void(const std::vector<Sample>&)>;
 
-std::int64_t read_texts(InputLines& input, const Bert& bert, const Tokenizer& tokenizer, const TakeSequences& take) {
+std::int64_t read_texts(InputLines& input, const Bert& bert, const Tokenizer& tokenizer, const TakeSamples& take) {
   SampleMaker maker(tokenizer, {.length = bert->config().max_length});
   for (std::string line; input.next(line);) {
-    std::vector<EncoderSequence> sequences;
+    std::vector<Sample> samples;
     if (!is_blank(line)) {
       LabelledText text{.first = line};
       if (line.find('\t') != std::string::npos) {
         std::tie(text.first, text.second.emplace()) = two_texts(line, input.place(), "leave out the tab");
       }
-      const Sample sample = maker.of_text(text, 0);
-      sequences.push_back({.ids = sample.ids, .first = sample.first});
+      samples.push_back(maker.of_text(text, 0));
     }
-    take(sequences);
+    take(samples);
   }
   return maker.num_cut();
 }
 
-std::int64_t read_records(InputLines& input, const TextRun& run, const TakeSequences& take) {
+std::int64_t read_records(InputLines& input, const TextRun& run, const TakeSamples& take) {
   std::int64_t num_cut = 0;
   while (true) {
     LineRecords lines(run.task, run.tokenizer, run.samples);
     if (!input.next_together([&](const std::string& line) { lines.add(line, input.place()); })) break;
     lines.finish();
-    const auto sequences = sequences_of(lines.split());
+    std::vector<std::vector<Sample>> of_record(static_cast<std::size_t>(lines.split().size()));
+    for (const Sample& sample : lines.split().samples) {
+      of_record[static_cast<std::size_t>(sample.example)].push_back(sample);
+    }
     for (const auto& record : lines.records()) {
-      take(record ? sequences[static_cast<std::size_t>(*record)] : std::vector<EncoderSequence>());
+      take(record ? of_record[static_cast<std::size_t>(*record)] : std::vector<Sample>());
     }
     num_cut += lines.num_cut();
   }
@@ -210,11 +216,11 @@ void observe_encoder(const AttentionCommandConfig& config, const std::filesystem
   }
   freeze(*bert, config.use.precision);
   const auto output = config.open(AttentionPlace::encoder, {});
-  const auto take = [&, &bert = bert, &tokenizer = tokenizer](const std::vector<EncoderSequence>& sequences) {
-    output->add(std::max<std::size_t>(sequences.size(), 1), [&](std::size_t i) {
-      if (sequences.empty()) return SentenceAttention{};
-      const SentenceAttention attention = attention_of(*bert, tokenizer, sequences[i], config.steps);
-      return config.words ? in_words(attention, words_of(tokenizer, sequences[i]), {}) : attention;
+  const auto take = [&, &bert = bert, &tokenizer = tokenizer](const std::vector<Sample>& samples) {
+    output->add(std::max<std::size_t>(samples.size(), 1), [&](std::size_t i) {
+      if (samples.empty()) return SentenceAttention{};
+      const SentenceAttention attention = attention_of(*bert, tokenizer, samples[i], config.steps);
+      return config.words ? in_words(attention, words_of(tokenizer, samples[i]), {}) : attention;
     });
   };
   const std::int64_t num_cut = tuned ? read_records(input, *tuned, take) : read_texts(input, bert, tokenizer, take);
@@ -240,9 +246,7 @@ void observe_language(const AttentionCommandConfig& config, const std::filesyste
     output->add(1, [&](std::size_t) {
       if (ids.empty()) return SentenceAttention{.source = {}, .target = std::vector<std::string>(), .layers = {}};
       const SentenceAttention attention = attention_of(*run.model, tokenizer, ids, config.steps);
-      if (!config.words) return attention;
-      const std::string text = tokenizer.decode(ids);
-      return in_words(attention, {}, words_in_pieces(text, pieces_of_words(text, decoded_bytes(tokenizer, ids))));
+      return config.words ? in_words(attention, {}, words_of(tokenizer, ids)) : attention;
     });
   }
   output->finish();

@@ -91,28 +91,20 @@ std::vector<LayerAttention> AttentionRecorder::of_sentence(std::int64_t b, const
   return result;
 }
 
-std::vector<std::vector<EncoderSequence>> sequences_of(const TaskSplit& split) {
-  std::vector<std::vector<EncoderSequence>> sequences(static_cast<std::size_t>(split.size()));
-  for (const Sample& sample : split.samples) {
-    sequences[static_cast<std::size_t>(sample.example)].push_back({.ids = sample.ids, .first = sample.first});
-  }
-  return sequences;
-}
-
-SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer, const EncoderSequence& sequence,
+SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer, const Sample& sample,
                                bool arithmetic) {
   const c10::InferenceMode inference;
   const torch::Device device = bert.parameters().front().device();
-  const auto length = std::ssize(sequence.ids);
-  SegmentedSequences input{.tokens = concatenate({std::span(sequence.ids)}, -1, -1), .segments_M = {}};
+  const auto length = std::ssize(sample.ids);
+  SegmentedSequences input{.tokens = concatenate({std::span(sample.ids)}, -1, -1), .segments_M = {}};
   input.tokens.ids_M = input.tokens.ids_M.to(device);
   input.segments_M =
-      at::arange(length, input.tokens.ids_M.options()).ge(static_cast<std::int64_t>(sequence.first)).to(at::kLong);
+      at::arange(length, input.tokens.ids_M.options()).ge(static_cast<std::int64_t>(sample.first)).to(at::kLong);
   AttentionRecorder recorder({}, arithmetic);
   Pass pass = Pass::inference(&recorder);
   bert.forward(input, pass);
   SentenceAttention attention;
-  for (const std::int32_t id : sequence.ids) attention.source.push_back(tokenizer.piece(id));
+  for (const std::int32_t id : sample.ids) attention.source.push_back(tokenizer.piece(id));
   attention.layers = recorder.of_sentence(0, input.tokens.layout, {});
   return attention;
 }

@@ -19,7 +19,7 @@
 
 #include "core/files.hpp"
 #include "data/batch/batch.hpp"
-#include "data/task/task_split.hpp"
+#include "data/task/samples.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "models/bert/bert.hpp"
 #include "models/language/language_model.hpp"
@@ -67,16 +67,7 @@ struct SentenceAttention {
   std::vector<LayerAttention> layers;
 };
 
-// The input of an encoder of texts: [CLS] a [SEP], or [CLS] a [SEP] b [SEP], whose first part has `first` tokens.
-struct EncoderSequence {
-  std::vector<std::int32_t> ids;
-  std::size_t first = 0;
-};
-
-// The encoder sequences of each record of a split.
-std::vector<std::vector<EncoderSequence>> sequences_of(const TaskSplit& split);
-
-SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer, const EncoderSequence& sequence,
+SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer, const Sample& sample,
                                bool arithmetic = false);
 
 // The attention of a language model over a text, which it reads after an end token. Row t is the attention when
