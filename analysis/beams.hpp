@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -20,8 +19,8 @@ inline constexpr std::array<std::int64_t, 5> kComparedBeams = {1, 2, 4, 8, 16};
 // Translates the source lines with each of these beams and otherwise with `config`, but without its n-best list,
 // samples and minimum Bayes risk. The log-probability is not divided by a length, and leaves out blank lines.
 // `progress` counts translated sentences. Interrupted after SIGINT or SIGTERM.
-std::vector<BeamPoint> beam_points(const Run& run, std::span<const std::string> source,
-                                   std::span<const std::string> reference, const metrics::Metric& metric,
+std::vector<BeamPoint> beam_points(const Run& run, const std::vector<std::string>& source,
+                                   const std::vector<std::string>& reference, const metrics::Metric& metric,
                                    TranslatorConfig config, WorkProgress* progress = nullptr);
 
 }  // namespace attend

@@ -71,8 +71,8 @@ std::vector<std::int64_t> context_lengths(std::span<const TokenStream> streams,
   return lengths;
 }
 
-std::vector<std::size_t> draw_words(std::span<const TokenStream> streams, std::int64_t tokens, std::size_t most,
-                                    std::uint64_t seed) {
+std::vector<std::size_t> draw_words(std::span<const TokenStream> streams, std::int64_t tokens, std::size_t most) {
+  constexpr std::uint64_t kSeed = 1;
   std::vector<std::size_t> words;
   for (std::size_t word = 0; word < streams[0].words.size(); ++word) {
     const auto has_context = [&](const TokenStream& stream) {
@@ -82,7 +82,7 @@ std::vector<std::size_t> draw_words(std::span<const TokenStream> streams, std::i
     if (std::ranges::all_of(streams, has_context)) words.push_back(word);
   }
   // Those with the smallest hashes, so that a word's place in the draw does not depend on which others have a context.
-  std::ranges::sort(words, {}, [seed](std::size_t word) { return combine_keys(seed, word); });
+  std::ranges::sort(words, {}, [](std::size_t word) { return combine_keys(kSeed, word); });
   words.resize(std::min(words.size(), most));
   std::ranges::sort(words);
   return words;

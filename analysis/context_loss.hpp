@@ -31,8 +31,7 @@ std::vector<std::int64_t> context_lengths(std::span<const TokenStream> streams,
 
 // The numbers of at most `most` words, ascending, drawn from those with at least `tokens` tokens before them in every
 // stream. The streams have the same words.
-std::vector<std::size_t> draw_words(std::span<const TokenStream> streams, std::int64_t tokens, std::size_t most,
-                                    std::uint64_t seed = 1);
+std::vector<std::size_t> draw_words(std::span<const TokenStream> streams, std::int64_t tokens, std::size_t most);
 
 // -log p of each of these words, in nats: the sum over its pieces, each read after exactly `context` tokens of the
 // stream, which the model must be able to read. Interrupted after SIGINT or SIGTERM.

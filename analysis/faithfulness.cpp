@@ -170,13 +170,13 @@ class FaithfulnessMeasurement {
     for (Tensor& parameter : run.model->parameters()) parameter.set_requires_grad(false);
     const auto seed = static_cast<std::uint64_t>(config_.seed);
     const std::size_t num_adversarial = std::min(texts.size(), static_cast<std::size_t>(kAdversarialTexts));
-    const std::vector<Sample> first(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(num_adversarial)),
-        others(texts.begin() + static_cast<std::ptrdiff_t>(num_adversarial), texts.end());
     std::vector<PerturbedText> perturbed;
-    for (const std::vector<Sample>* some : {&first, &others}) {
-      for (const std::vector<const Sample*>& together : batches_by_length(*some)) {
+    for (const bool adversarial : {true, false}) {
+      const std::span all(texts);
+      for (const std::vector<const Sample*>& together :
+           batches_by_length(adversarial ? all.first(num_adversarial) : all.subspan(num_adversarial))) {
         stop_if_requested();
-        std::ranges::copy(classifier.perturb(together, seed, some == &first), std::back_inserter(perturbed));
+        std::ranges::copy(classifier.perturb(together, seed, adversarial), std::back_inserter(perturbed));
         progress.add(std::ssize(together));
       }
     }

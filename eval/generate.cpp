@@ -128,7 +128,7 @@ std::vector<std::vector<Continuation>> Generator::generate(std::span<const Gener
   for (const Wanted& one : wanted) lengths.push_back(std::ssize(one.prompt));
   const auto batches = batches_of_lengths(
       lengths, config_.batch_size, kContinuedPieces / num_workers(config_.workers),
-      [&](std::size_t /*i*/, std::size_t first) { return lengths[first] + search_.rows() * wanted[first].longest; });
+      [&](std::size_t first) { return lengths[first] + search_.rows() * wanted[first].longest; });
   run_workers(batches.size(), num_workers(config_.workers), config_.threads, [&](std::size_t b) {
     std::vector<Wanted> together;
     for (const std::size_t i : batches[b]) together.push_back(wanted[i]);
@@ -148,7 +148,7 @@ Continuation Generator::stream(const GenerationPrompt& prompt, const OnText& on_
     on_text(text.substr(passed));
     passed = text.size();
   };
-  auto found = continue_together({&wanted, 1}, [&](std::int64_t /*line*/, std::span<const std::int32_t> ids) {
+  auto found = continue_together({&wanted, 1}, [&](std::span<const std::int32_t> ids) {
     pass_on(as_one_line(certain_part(text_after(wanted.prompt, ids), stops_)));
   });
   if (progress_ != nullptr) progress_->add();

@@ -193,10 +193,9 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
                                    .edit = config_.edit};
   std::vector<std::int64_t> lengths;
   for (const Ids& ids : encoded) lengths.push_back(std::ssize(ids));
-  auto batches =
-      batches_of_lengths(lengths, config_.batch_size, kPiecesInBatch, [&](std::size_t /*i*/, std::size_t first) {
-        return lengths[first] + config_.search.rows() * config_.search.longest(lengths[first]);
-      });
+  auto batches = batches_of_lengths(lengths, config_.batch_size, kPiecesInBatch, [&](std::size_t first) {
+    return lengths[first] + config_.search.rows() * config_.search.longest(lengths[first]);
+  });
   for (auto& batch : batches) std::erase_if(batch, [&](std::size_t i) { return encoded[i].empty(); });
   std::erase_if(batches, [](const auto& batch) { return batch.empty(); });
   run_workers(batches.size(), num_workers(config_.workers), config_.threads, [&](std::size_t b) {

@@ -166,12 +166,6 @@ double width_for_svg(const std::vector<std::string>& names, std::size_t most) {
   return static_cast<double>(width) * kCharacter;
 }
 
-std::string joined(const std::vector<std::string>& pieces) {
-  std::string text;
-  for (const std::string& piece : pieces) text += (text.empty() ? "" : " ") + piece;
-  return text;
-}
-
 }  // namespace
 
 HeatMap heat_map(const AttentionMaps& maps, std::int64_t layer, std::optional<std::int64_t> head) {
@@ -295,7 +289,8 @@ void SvgPage::add_all(const AttentionMaps& maps, const std::string& title) {
   const double cell = std::min(kMap / longest, 12.0);
   const double across = cell * static_cast<double>(maps.source.size()) + kGap;
   const double down = cell * static_cast<double>(maps.target.size()) + kGap;
-  const std::string source = "Across: " + joined(maps.source), target = "Down: " + joined(maps.target);
+  const std::string source = fmt::format("Across: {}", fmt::join(maps.source, " "));
+  const std::string target = fmt::format("Down: {}", fmt::join(maps.target, " "));
   text(kMargin, height_ + 12, name_for_svg(title, kLongestLine), "font-weight=\"bold\"");
   text(kMargin, height_ + 28, name_for_svg(source, kLongestLine));
   text(kMargin, height_ + 44, name_for_svg(target, kLongestLine));

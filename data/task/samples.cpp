@@ -27,7 +27,7 @@ TokenSpan find_answer(const Question& question, const std::vector<Piece>& contex
 
 }  // namespace
 
-std::vector<std::vector<const Sample*>> batches_by_length(const std::vector<Sample>& samples) {
+std::vector<std::vector<const Sample*>> batches_by_length(std::span<const Sample> samples) {
   constexpr std::size_t kTokens = 8192;
   std::vector<const Sample*> order;
   order.reserve(samples.size());

@@ -74,7 +74,7 @@ struct Sample {
 };
 
 // Batches for inference: samples of similar length, and a similar number of tokens per batch.
-std::vector<std::vector<const Sample*>> batches_by_length(const std::vector<Sample>& samples);
+std::vector<std::vector<const Sample*>> batches_by_length(std::span<const Sample> samples);
 
 class SampleMaker {
  public:

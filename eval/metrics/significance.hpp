@@ -34,8 +34,7 @@ inline constexpr std::size_t kFewestSegments = 10;
 // 95 % bootstrap confidence interval of a metric of n items (Efron and Tibshirani 1993: percentile interval, 1,000
 // samples of n items with replacement). `metric` gets the indices of a sample; values that are not finite are left out.
 // Bounds are NaN as in interval_of().
-Interval bootstrap(std::size_t n, const std::function<double(std::span<const std::size_t>)>& metric,
-                   std::uint64_t seed = 12345);
+Interval bootstrap(std::size_t n, const std::function<double(std::span<const std::size_t>)>& metric);
 
 // 95 % confidence interval of a fraction (Wilson 1927, as Brown, Cai and DasGupta 2001 recommend): the values from
 // which `successes` of n > 0 trials differ by at most 1.96 standard errors. 9 of 10 give 0.596 to 0.982.

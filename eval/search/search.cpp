@@ -113,9 +113,7 @@ class Searcher {
       const std::int64_t num_rows = std::ssize(sentence.live);
       strategy_->advance(sentence, next, first_row);
       first_row += num_rows;
-      if (request_.on_step && !sentence.live.empty()) {
-        request_.on_step(sentence.wanted.line, sentence.live.front().ids);
-      }
+      if (request_.on_step && !sentence.live.empty()) request_.on_step(sentence.live.front().ids);
     }
   }
 

@@ -20,7 +20,7 @@ struct SearchRequest {
   TargetIds ids;
   const SearchConfig& config;
   // Called after each step with the tokens so far of the first hypothesis of each sentence that is not done.
-  std::function<void(std::int64_t line, std::span<const std::int32_t> ids)> on_step = {};
+  std::function<void(std::span<const std::int32_t> ids)> on_step = {};
 };
 
 // The results for every sequence, at least one each: for a beam the best `nbest` hypotheses, best first; else the

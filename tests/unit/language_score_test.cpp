@@ -143,7 +143,7 @@ TEST(LanguageScores, BatchesHaveTheLongestFirstAndHeedBothLimits) {
   const std::vector<std::int64_t> lengths = {3, 9, 3, 1, 3};
   EXPECT_EQ(batches_of_lengths(lengths, 2, 100), (Batches{{1, 0}, {2, 4}, {3}}));
   EXPECT_EQ(batches_of_lengths(lengths, 10, 7), (Batches{{1}, {0, 2}, {4, 3}}));
-  EXPECT_EQ(batches_of_lengths(lengths, 10, 18, [&](std::size_t, std::size_t first) { return lengths[first]; }),
+  EXPECT_EQ(batches_of_lengths(lengths, 10, 18, [&](std::size_t first) { return lengths[first]; }),
             (Batches{{1, 0}, {2, 4, 3}}))
       << "as if all were as long as the first";
   EXPECT_TRUE(batches_of_lengths({}, 10, 7).empty());
