@@ -42,9 +42,8 @@ Breakdown recall_by(const TranslatedSet& set, Breakdown breakdown, const std::ve
   breakdown.measure = "recall in percent";
   breakdown.unit = "words";
   const std::size_t num_systems = set.outputs.size();
-  // [group][system][sentence]
-  std::vector<std::vector<std::vector<Found>>> counts(
-      names.size(), std::vector<std::vector<Found>>(num_systems, std::vector<Found>(set.references.size())));
+  FoundByGroup counts(names.size(),
+                      std::vector<std::vector<Found>>(num_systems, std::vector<Found>(set.references.size())));
   for (std::size_t sentence = 0; sentence < set.references.size(); ++sentence) {
     const Words reference = words_of(set.references[sentence]);
     std::vector<std::size_t> groups;
@@ -58,14 +57,7 @@ Breakdown recall_by(const TranslatedSet& set, Breakdown breakdown, const std::ve
       }
     }
   }
-  for (std::size_t group = 0; group < names.size(); ++group) {
-    double words = 0;
-    for (const Found& sentence : counts[group].at(0)) words += sentence.all;
-    if (words == 0) continue;
-    BreakdownGroup& shown =
-        breakdown.groups.emplace_back(BreakdownGroup{.name = names[group], .count = static_cast<std::int64_t>(words)});
-    for (const std::vector<Found>& sentences : counts[group]) shown.values.push_back(recall_of(sentences));
-  }
+  breakdown.groups = recall_by_group(names, counts);
   return breakdown;
 }
 

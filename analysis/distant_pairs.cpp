@@ -16,12 +16,7 @@
 namespace attend {
 namespace {
 
-struct Group {
-  std::string name;
-  std::int64_t farthest = 0;
-};
-const std::array<Group, 5> kGroups = {
-    {{"1", 1}, {"2 to 3", 3}, {"4 to 6", 6}, {"7 to 10", 10}, {"11 and more", INT64_MAX}}};
+constexpr std::array<std::int64_t, 4> kFarthest = {1, 3, 6, 10};  // of all groups but the last
 
 std::vector<std::string> words_of(const std::string& text) {
   const std::string lower = metrics::lower_case(text);
@@ -60,18 +55,17 @@ Breakdown recall_of_distant_pairs(const std::vector<std::string>& reference,
                                   const std::vector<std::vector<std::string>>& outputs,
                                   const std::vector<SentenceLinks>& gold) {
   ensure(reference.size() == gold.size(), "links for each line");
-  std::vector<std::vector<std::vector<Found>>> found(  // [group][system][sentence]
-      kGroups.size(), std::vector<std::vector<Found>>(outputs.size(), std::vector<Found>(reference.size())));
-  std::vector<std::int64_t> num_pairs(kGroups.size());
+  const std::vector<std::string> names = {"1", "2 to 3", "4 to 6", "7 to 10", "11 and more"};
+  FoundByGroup found(names.size(),
+                     std::vector<std::vector<Found>>(outputs.size(), std::vector<Found>(reference.size())));
   for (std::size_t i = 0; i < reference.size(); ++i) {
     const std::vector<std::string> words = words_of(reference[i]);
     std::vector<std::vector<std::string>> translated;
     for (const auto& output : outputs) translated.push_back(words_of(output.at(i)));
     for (const auto& [first, last] : pairs_of(gold[i])) {
       ensure(last < std::ssize(words), "gold links inside their sentence");
-      const auto is_near = [&](const Group& group) { return last - first <= group.farthest; };
-      const auto group = static_cast<std::size_t>(std::ranges::find_if(kGroups, is_near) - kGroups.begin());
-      ++num_pairs[group];
+      const auto group =
+          static_cast<std::size_t>(std::ranges::lower_bound(kFarthest, last - first) - kFarthest.begin());
       for (std::size_t system = 0; system < outputs.size(); ++system) {
         const bool has = has_in_order(translated[system], words[static_cast<std::size_t>(first)],
                                       words[static_cast<std::size_t>(last)]);
@@ -81,18 +75,11 @@ Breakdown recall_of_distant_pairs(const std::vector<std::string>& reference,
       }
     }
   }
-  Breakdown result{.id = "distance",
-                   .title = "words that depend on each other, by their distance",
-                   .measure = "recall in percent",
-                   .unit = "pairs of words"};
-  for (std::size_t g = 0; g < kGroups.size(); ++g) {
-    if (num_pairs[g] == 0) continue;
-    BreakdownGroup& group = result.groups.emplace_back();
-    group.name = kGroups[g].name;
-    group.count = num_pairs[g];
-    for (const std::vector<Found>& sentences : found[g]) group.values.push_back(recall_of(sentences));
-  }
-  return result;
+  return {.id = "distance",
+          .title = "words that depend on each other, by their distance",
+          .measure = "recall in percent",
+          .unit = "pairs of words",
+          .groups = recall_by_group(names, found)};
 }
 
 }  // namespace attend

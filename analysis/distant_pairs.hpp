@@ -16,7 +16,7 @@
 namespace attend {
 
 // The share of pairs that each system translates, in percent, by distance in words: 1, 2 to 3, 4 to 6, 7 to 10, 11 and
-// more; groups without pairs are left out. outputs[system][line]; intervals are those of recall_of().
+// more; groups without pairs are left out. outputs[system][line]; intervals are those of recall_by_group().
 Breakdown recall_of_distant_pairs(const std::vector<std::string>& reference,
                                   const std::vector<std::vector<std::string>>& outputs,
                                   const std::vector<SentenceLinks>& gold);

@@ -27,8 +27,6 @@ metrics::Interval interval_of(const std::vector<Found>& sentences, const Found& 
   });
 }
 
-}  // namespace
-
 Estimate recall_of(const std::vector<Found>& sentences) {
   Found sum;
   for (const Found& sentence : sentences) {
@@ -37,6 +35,21 @@ Estimate recall_of(const std::vector<Found>& sentences) {
   }
   const metrics::Interval interval = interval_of(sentences, sum);
   return {.value = 100 * sum.found / sum.all, .low = interval.low, .high = interval.high};
+}
+
+}  // namespace
+
+std::vector<BreakdownGroup> recall_by_group(const std::vector<std::string>& names, const FoundByGroup& found) {
+  std::vector<BreakdownGroup> groups;
+  for (std::size_t g = 0; g < names.size(); ++g) {
+    double count = 0;
+    for (const Found& sentence : found[g].at(0)) count += sentence.all;
+    if (count == 0) continue;
+    BreakdownGroup& group =
+        groups.emplace_back(BreakdownGroup{.name = names[g], .count = static_cast<std::int64_t>(count)});
+    for (const std::vector<Found>& sentences : found[g]) group.values.push_back(recall_of(sentences));
+  }
+  return groups;
 }
 
 }  // namespace attend
