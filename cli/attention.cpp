@@ -294,7 +294,9 @@ void run(const AttentionCommandConfig& config, const OptionOrigins& origins) {
   } else {
     const std::string why = "for " + config.run + ", which does not translate";
     refuse_any_given({"target", "alignment", "source-factors"}, origins, why);
-    for (const BoundOption& option : bind(config.translator)) refuse_given(option.name, origins, why);
+    for (const BoundOption& option : bind(config.translator)) {
+      if (option.name != "threads") refuse_given(option.name, origins, why);
+    }
     kind_of_run(path) == RunKind::language ? observe_language(config, path, input)
                                            : observe_encoder(config, path, input);
   }
