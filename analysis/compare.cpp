@@ -416,7 +416,9 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
     }
   }
   std::int64_t from_input = std::ranges::count(test, "-") + std::ranges::count(contrast, "-") +
-                            (gold.gold == "-" ? 1 : 0) + (!train.empty() && train.back() == "-" ? 1 : 0);
+                            (gold.gold == "-" ? 1 : 0);
+  // Of translations, only the last file of --train is read.
+  from_input += of_language ? std::ranges::count(train, "-") : (!train.empty() && train.back() == "-" ? 1 : 0);
   for (const GivenSystem& system : parse_hypotheses(hypothesis)) from_input += system.file == "-" ? 1 : 0;
   if (from_input > 1) {
     throw UserError(origins("test") + ": standard input (-) can be read only once",

@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/command.hpp"
@@ -115,8 +116,14 @@ struct EvaluateConfig {
     if (!valid.empty() && prompt.shots == 0 && origins.given("data")) {
       throw UserError(origins("data") + ": --valid already names the files", "leave one of them out");
     }
-    if (alignments.alignment == "-" && alignments.gold.gold == "-") {
-      throw UserError(origins("gold") + ": standard input (-) can be read only once", "write one of them to a file");
+    bool is_read = false;
+    for (const auto& [option, file] : {std::pair("alignment", &alignments.alignment),
+                                       {"gold", &alignments.gold.gold},
+                                       {"source", &alignments.source},
+                                       {"target", &alignments.target}}) {
+      if (*file != "-" || !std::exchange(is_read, true)) continue;
+      throw UserError(origins(option) + ": standard input (-) can be read only once",
+                      "write all but one of the texts to files");
     }
   }
 
