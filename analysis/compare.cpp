@@ -415,8 +415,8 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
       if (origins.given(option)) throw UserError(origins(option) + ": no run is given", "leave it out, or name a run");
     }
   }
-  std::int64_t from_input = std::ranges::count(test, "-") + std::ranges::count(contrast, "-") +
-                            (gold.gold == "-" ? 1 : 0);
+  std::int64_t from_input =
+      std::ranges::count(test, "-") + std::ranges::count(contrast, "-") + (gold.gold == "-" ? 1 : 0);
   // Of translations, only the last file of --train is read.
   from_input += of_language ? std::ranges::count(train, "-") : (!train.empty() && train.back() == "-" ? 1 : 0);
   for (const GivenSystem& system : parse_hypotheses(hypothesis)) from_input += system.file == "-" ? 1 : 0;

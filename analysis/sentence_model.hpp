@@ -21,8 +21,8 @@
 
 namespace attend {
 
-// The encoder of a translation model (x1 … xn </s>), a language model (</s> x1 … xn), or an encoder of texts ([CLS] x1 …
-// xn [SEP]).
+// The encoder of a translation model (x1 … xn </s>), a language model (</s> x1 … xn), or an encoder of texts ([CLS] x1
+// … xn [SEP]).
 struct SentenceModel {
   std::string description = {};  // "the encoder of a translation model (transformer)"
   Tokenizer tokenizer;

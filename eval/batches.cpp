@@ -5,9 +5,9 @@
 
 namespace attend {
 
-std::vector<std::vector<std::size_t>> batches_of_lengths(std::span<const std::int64_t> lengths,
-                                                         std::int64_t most_sequences, std::int64_t most_cost,
-                                                         const std::function<std::int64_t(std::size_t first)>& cost_beside) {
+std::vector<std::vector<std::size_t>> batches_of_lengths(
+    std::span<const std::int64_t> lengths, std::int64_t most_sequences, std::int64_t most_cost,
+    const std::function<std::int64_t(std::size_t first)>& cost_beside) {
   const auto cost = [&](std::size_t i, std::size_t first) { return cost_beside ? cost_beside(first) : lengths[i]; };
   std::vector<std::size_t> order(lengths.size());
   std::iota(order.begin(), order.end(), 0);

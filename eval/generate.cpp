@@ -126,9 +126,9 @@ std::vector<std::vector<Continuation>> Generator::generate(std::span<const Gener
   std::vector<std::vector<Continuation>> results(prompts.size());
   std::vector<std::int64_t> lengths;
   for (const Wanted& one : wanted) lengths.push_back(std::ssize(one.prompt));
-  const auto batches = batches_of_lengths(
-      lengths, config_.batch_size, kContinuedPieces / num_workers(config_.workers),
-      [&](std::size_t first) { return lengths[first] + search_.rows() * wanted[first].longest; });
+  const auto batches =
+      batches_of_lengths(lengths, config_.batch_size, kContinuedPieces / num_workers(config_.workers),
+                         [&](std::size_t first) { return lengths[first] + search_.rows() * wanted[first].longest; });
   run_workers(batches.size(), num_workers(config_.workers), config_.threads, [&](std::size_t b) {
     std::vector<Wanted> together;
     for (const std::size_t i : batches[b]) together.push_back(wanted[i]);

@@ -142,14 +142,13 @@ TEST(PromptedSearch, EveryStepIsReported) {
   const SearchConfig config{.min_length = 6};
   std::vector<TokenIds> reported;
   Pass pass = Pass::inference();
-  const auto found = search({.model = model,
-                             .wanted = wanted,
-                             .ids = kHashIds,
-                             .config = config,
-                             .on_step = [&](std::span<const std::int32_t> ids) {
-                               reported.emplace_back(ids.begin(), ids.end());
-                             }},
-                            pass);
+  const auto found =
+      search({.model = model,
+              .wanted = wanted,
+              .ids = kHashIds,
+              .config = config,
+              .on_step = [&](std::span<const std::int32_t> ids) { reported.emplace_back(ids.begin(), ids.end()); }},
+             pass);
   const TokenIds& all = found[0][0].ids;
   ASSERT_EQ(all.size(), 6);
   ASSERT_EQ(reported.size(), 5) << "after the last step it is done";
