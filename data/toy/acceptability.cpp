@@ -15,45 +15,20 @@ std::size_t find_noun(const Words& words, const NounPhrase& phrase) {
   return at;
 }
 
-// The words without the initial capital and the full stop. The sentence must not start with a name or contain "a" or
-// "an".
-Words without_dress(Words words) {
-  std::string& first = words.front().text;
-  first[0] = static_cast<char>(first[0] - 'A' + 'a');
-  words.back().text.pop_back();
-  return words;
-}
-
-std::string with_dress(const Words& words) {
-  Writer writer;
-  for (const Word& word : words) writer.word(word.text, {});
-  return to_text(writer.finish('.'));
-}
-
-void move_word(Words& words, std::size_t from, std::size_t to) {
-  Word word = std::move(words[from]);
-  words.erase(words.begin() + static_cast<std::ptrdiff_t>(from));
-  words.insert(words.begin() + static_cast<std::ptrdiff_t>(to), std::move(word));
-}
-
 // A sentence of one clause, and the ways to break it.
 class Breakable {
  public:
-  explicit Breakable(Draw& draw) : draw_(draw), sentence_(of_clause(statement())) {
-    words_ = without_dress(to_english(sentence_));
-    const std::size_t finite = position_of(words_, &clause(), Part::finite);
+  explicit Breakable(Draw& draw) : draw_(draw), sentence_(of_clause(statement())), words_(to_english(sentence_)) {
     Number& number = clause().subject.number;
-    const Number own = std::exchange(number, opposite(number));
-    other_number_ = without_dress(to_english(sentence_))[finite].text;
-    number = own;
+    number = opposite(number);
+    other_finite_ = to_english(sentence_)[finite()].text;
+    number = opposite(number);
   }
-
-  std::string intact() const { return with_dress(words_); }
 
   // The rules that can be broken.
   std::vector<Break> breaks() const {
     std::vector<Break> breaks = {Break::determiner};
-    if (other_number_ != words_[position_of(words_, &clause(), Part::finite)].text) {
+    if (other_finite_ != words_[finite()].text) {
       breaks.insert(breaks.end(), {Break::agreement, Break::agreement, Break::agreement, Break::agreement});
     }
     if (clause().object && !clause().object->adjectives.empty()) breaks.push_back(Break::adjective);
@@ -62,26 +37,28 @@ class Breakable {
     return breaks;
   }
 
-  std::string broken(Break rule) const {
-    Words words = words_;
-    const auto move_behind_noun = [&](const void* node, Part part, const NounPhrase& phrase) {
-      move_word(words, position_of(words, node, part), find_noun(words, phrase));
-    };
+  // The sentence with this rule broken; intact with Break::none.
+  std::string text(Break rule) const {
     const NounPhrase& phrase = clause().object ? *clause().object : clause().subject;
-    if (rule == Break::agreement) words[position_of(words, &clause(), Part::finite)].text = other_number_;
-    if (rule == Break::determiner) move_behind_noun(&phrase, Part::determiner, phrase);
-    if (rule == Break::adjective) move_behind_noun(&phrase, Part::adjective, phrase);
-    if (rule == Break::verb) move_behind_noun(&clause(), Part::finite, phrase);
+    const auto with_moved_behind_noun = [&](const void* node, Part part) {
+      return with_moved(words_, position_of(words_, node, part), find_noun(words_, phrase));
+    };
+    if (rule == Break::determiner) return with_moved_behind_noun(&phrase, Part::determiner);
+    if (rule == Break::adjective) return with_moved_behind_noun(&phrase, Part::adjective);
+    if (rule == Break::verb) return with_moved_behind_noun(&clause(), Part::finite);
     if (rule == Break::negation) {
-      const std::size_t at = position_of(words, &clause(), Part::negation);
-      move_word(words, at, at + 1);
+      const std::size_t at = position_of(words_, &clause(), Part::negation);
+      return with_moved(words_, at, at + 1);
     }
-    return with_dress(words);
+    Words words = words_;
+    if (rule == Break::agreement) words[finite()].text = other_finite_;
+    return to_text(words);
   }
 
  private:
   Clause& clause() { return sentence_.clauses.front(); }
   const Clause& clause() const { return sentence_.clauses.front(); }
+  std::size_t finite() const { return position_of(words_, &clause(), Part::finite); }
 
   NounPhrase phrase(unsigned kinds) {
     NounPhrase phrase = of_noun(draw_.noun_of(kinds));
@@ -95,8 +72,8 @@ class Breakable {
 
   const Verb& transitive(unsigned objects) {
     return draw_.pick_where(verbs(), [&](const Verb& verb) {
-      return verb.object == Object::accusative && (verb.subjects & kPerson) != 0 && verb.particle.empty() &&
-             (verb.objects & objects) != 0 && verb.english.find(' ') == std::string_view::npos;
+      return verb.takes(objects) && (verb.subjects & kPerson) != 0 && verb.particle.empty() &&
+             verb.english.find(' ') == std::string_view::npos;
     });
   }
 
@@ -142,16 +119,15 @@ class Breakable {
   Draw& draw_;
   Sentence sentence_;
   Words words_;
-  std::string other_number_;  // the finite verb with the opposite number of the subject
+  std::string other_finite_;  // the finite verb with the opposite number of the subject
 };
 
 }  // namespace
 
 Judgement draw_acceptability(Draw& draw, bool acceptable) {
   const Breakable sentence(draw);
-  const Break rule = draw.pick(sentence.breaks());
-  if (acceptable) return {sentence.intact(), sentence.intact(), Break::none};
-  return {sentence.broken(rule), sentence.intact(), rule};
+  const Break drawn = draw.pick(sentence.breaks()), rule = acceptable ? Break::none : drawn;
+  return {sentence.text(rule), sentence.text(Break::none), rule};
 }
 
 }  // namespace attend::toy

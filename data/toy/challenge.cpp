@@ -16,22 +16,6 @@ constexpr std::size_t kPairs = 100;  // of each kind and distance
 // Second component of the random streams' keys, after the seed; corpus.cpp and sets.cpp have lower ones.
 constexpr std::uint64_t kChallengeStream = 200;
 
-// The sentence with a word moved from one position to another; commas and the full stop keep their places.
-std::string with_moved(const std::vector<Word>& words, std::size_t from, std::size_t to) {
-  std::vector<std::string> texts, marks;
-  for (const Word& word : words) {
-    const std::size_t end = std::min(word.text.find_first_of(".,"), word.text.size());
-    texts.push_back(word.text.substr(0, end));
-    marks.push_back(word.text.substr(end));
-  }
-  std::string text = std::move(texts[from]);
-  texts.erase(texts.begin() + static_cast<std::ptrdiff_t>(from));
-  texts.insert(texts.begin() + static_cast<std::ptrdiff_t>(to), std::move(text));
-  std::string moved;
-  for (std::size_t i = 0; i < texts.size(); ++i) moved += (i > 0 ? " " : "") + texts[i] + marks[i];
-  return moved;
-}
-
 // The sentence with one word of another sentence in its place.
 std::string with_word(std::vector<Word> words, std::size_t at, const std::vector<Word>& other) {
   words[at].text = other[at].text;

@@ -116,9 +116,7 @@ class Claims {
     if (draw_.chance(0.25)) {
       if (const Verb* synonym = toy::synonym(*event.verb)) event.verb = synonym;
     } else if (draw_.chance(0.1)) {
-      event.verb = &draw_.pick_where(verbs(), [&](const Verb& verb) {
-        return verb.object == Object::accusative && (verb.objects & event.object->noun->kinds) != 0;
-      });
+      event.verb = &draw_.pick_where(verbs(), [&](const Verb& verb) { return verb.takes(event.object->noun->kinds); });
     }
     event.object->noun = &word_near(*event.object->noun);
     // Each detail is kept, dropped or replaced; a missing one may be added.

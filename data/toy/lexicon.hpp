@@ -61,6 +61,7 @@ struct Verb {
   std::string_view particle = {};           // English: pick up
   const Preposition* complement = nullptr;  // wait for, warten auf: governs a noun of `objects`
 
+  bool takes(unsigned kinds) const { return object == Object::accusative && (objects & kinds) != 0; }
   bool has_recipient() const { return object == Object::dative_and_accusative; }
   bool has_goal() const { return object == Object::goal; }
   bool has_object() const { return object == Object::accusative || object == Object::dative || has_recipient(); }

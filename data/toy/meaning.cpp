@@ -157,6 +157,23 @@ std::size_t position_of(const std::vector<Word>& words, const void* node, Part p
   return static_cast<std::size_t>(found - words.begin());
 }
 
+std::string with_moved(const std::vector<Word>& words, std::size_t from, std::size_t to) {
+  std::vector<std::string> texts, marks;
+  for (const Word& word : words) {
+    const std::size_t end = std::min(word.text.find_first_of(".,"), word.text.size());
+    texts.push_back(word.text.substr(0, end));
+    marks.push_back(word.text.substr(end));
+  }
+  std::string text = std::move(texts[from]);
+  if (from == 0) text[0] = static_cast<char>(text[0] - 'A' + 'a');
+  texts.erase(texts.begin() + static_cast<std::ptrdiff_t>(from));
+  texts.insert(texts.begin() + static_cast<std::ptrdiff_t>(to), std::move(text));
+  if (from == 0) texts[0][0] = static_cast<char>(texts[0][0] - 'a' + 'A');
+  std::string moved;
+  for (std::size_t i = 0; i < texts.size(); ++i) moved += (i > 0 ? " " : "") + texts[i] + marks[i];
+  return moved;
+}
+
 std::string to_english_text(Clause clause) { return to_text(to_english(of_clause(std::move(clause)))); }
 
 }  // namespace attend::toy

@@ -174,6 +174,10 @@ bool expresses(const Word& word, const void* node, Part part);
 // The index of the first word that does; there must be one.
 std::size_t position_of(const std::vector<Word>& words, const void* node, Part part);
 
+// The text with a word moved from one position to another; the capital at the beginning, commas and the mark at the end
+// keep their places.
+std::string with_moved(const std::vector<Word>& words, std::size_t from, std::size_t to);
+
 // The English of a sentence of one clause.
 std::string to_english_text(Clause clause);
 
@@ -197,7 +201,7 @@ bool is_fronted(const NounPhrase& phrase);
 // A sentence under construction: appends words, and attaches punctuation to the word before it.
 class Writer {
  public:
-  void word(std::string_view text, std::vector<Concept> concepts, Syntax syntax = {});
+  void word(std::string_view text, std::vector<Concept> concepts, Syntax syntax);
   // The units of a fixed phrase (see lexicon.hpp), each a concept (node, part, unit). Of several words, the first
   // depends on what the phrase does, and the others, of the same part of speech, on it.
   void phrase(std::string_view units, const void* node, Part part, Syntax syntax);

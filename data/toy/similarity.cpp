@@ -36,13 +36,9 @@ class Similar {
   }
 
  private:
-  static bool fits(const Verb& verb, const Entity& object) {
-    return verb.object == Object::accusative && (verb.objects & object.noun->kinds) != 0;
-  }
-
   const Verb& other_verb(const Event& event, const Entity& object) {
     return draw_.pick_where(verbs(), [&](const Verb& verb) {
-      return fits(verb, object) && !same(verb, *event.verb) && verb.subjects & kPerson;
+      return verb.takes(object.noun->kinds) && !same(verb, *event.verb) && verb.subjects & kPerson;
     });
   }
 
@@ -57,7 +53,7 @@ class Similar {
                                        return (noun.kinds & (kGoods | kAnimal)) != 0 && (noun.kinds & kFood) == 0;
                                      }),
                     draw_.pick(colours()));
-    event.verb = &draw_.pick_where(verbs(), [&](const Verb& verb) { return fits(verb, *event.object); });
+    event.verb = &draw_.pick_where(verbs(), [&](const Verb& verb) { return verb.takes(event.object->noun->kinds); });
     event.place = draw_.chance(0.4)
                       ? invent_named(draw_, NounPhraseKind::town_name)
                       : of(draw_.pick_where(nouns(), [](const Noun& noun) { return noun.at != nullptr; }));

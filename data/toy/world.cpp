@@ -233,9 +233,7 @@ class World : private Draw {
       NounPhrase it = standing_for(*object, NounPhraseKind::pronoun);
       if (chance(0.7)) return state(std::move(it));
       Clause clause;
-      clause.verb = &pick_where(verbs(), [&](const Verb& verb) {
-        return verb.object == Object::accusative && (verb.objects & object->noun->kinds) != 0;
-      });
+      clause.verb = &pick_where(verbs(), [&](const Verb& verb) { return verb.takes(object->noun->kinds); });
       clause.tense = past_ ? Tense::past : Tense::present;
       clause.subject = subject(kPerson, 0);
       clause.object = owned(std::move(it));
