@@ -127,6 +127,13 @@ class Plot {
   using Words = std::initializer_list<std::string_view>;
 
   void tell(Event event) { narrator_.tell(std::move(event)); }
+  // Tells the event with this agent and verb.
+  void act(const Entity& agent, const Verb& verb, Event event = {}) {
+    event.agent = agent;
+    event.verb = &verb;
+    tell(std::move(event));
+  }
+  void act(const Entity& agent, std::string_view word, Event event = {}) { act(agent, verb(word), std::move(event)); }
 
   std::string_view word_of(Words words) { return draw_.pick(words); }
   const Adjective* one_of(Words words) { return &adjective(word_of(words)); }
@@ -175,94 +182,84 @@ class Plot {
 
   void opening() {
     if (maybe(0.8)) narrator_.tell_occupation(hero_);
-    if (maybe(0.6)) tell({.agent = hero_, .verb = &kLiveIn, .place = town_});
+    if (maybe(0.6)) act(hero_, kLiveIn, {.place = town_});
     if (maybe(0.3)) tell({.agent = hero_, .state = one_of({"young", "old", "rich", "famous", "clever", "friendly"})});
   }
 
   void loss() {
     const Entity thing = this->thing(kClothes | kGoods), park = place(), elsewhere = place();
     const Event worth{.agent = thing, .state = one_of({"expensive", "beautiful", "new"})};
-    tell({.agent = hero_, .verb = &kHave, .object = thing});
+    act(hero_, kHave, {.object = thing});
     if (maybe()) tell(worth);
-    tell({.agent = hero_, .verb = &verb("go"), .place = park, .time = today()});
-    if (maybe()) tell({.agent = hero_, .verb = &verb("play"), .place = park});
-    tell({.agent = hero_, .verb = &verb("lose"), .object = thing, .place = park, .time = sometimes(evening())});
+    act(hero_, "go", {.place = park, .time = today()});
+    if (maybe()) act(hero_, "play", {.place = park});
+    act(hero_, "lose", {.object = thing, .place = park, .time = sometimes(evening())});
     feels(hero_, "sad", worth);
-    tell({.agent = hero_, .verb = &verb("look for"), .object = thing, .place = elsewhere});
-    if (maybe()) tell({.agent = hero_, .verb = &verb("find"), .object = thing, .place = elsewhere, .negated = true});
-    tell({.agent = hero_, .verb = &verb("call"), .object = friend_, .time = next_day()});
+    act(hero_, "look for", {.object = thing, .place = elsewhere});
+    if (maybe()) act(hero_, "find", {.object = thing, .place = elsewhere, .negated = true});
+    act(hero_, "call", {.object = friend_, .time = next_day()});
     meet_friend();
-    if (maybe()) tell({.agent = friend_, .verb = &verb("drive"), .place = park});
-    tell({.agent = friend_, .verb = &verb("find"), .object = thing, .place = park});
-    tell({.agent = friend_, .verb = &verb("bring"), .object = thing, .recipient = hero_, .time = sometimes(evening())});
-    tell({.agent = hero_, .verb = &verb("thank"), .object = friend_});
+    if (maybe()) act(friend_, "drive", {.place = park});
+    act(friend_, "find", {.object = thing, .place = park});
+    act(friend_, "bring", {.object = thing, .recipient = hero_, .time = sometimes(evening())});
+    act(hero_, "thank", {.object = friend_});
     if (maybe()) tell({.agent = hero_, .state = &adjective("happy")});
   }
 
   void purchase() {
     const Entity thing = this->thing(kClothes | kGoods), shop = maybe() ? of(noun("market")) : place();
     const Event worth{.agent = thing, .state = one_of({"cheap", "beautiful", "new"})};
-    tell({.agent = hero_, .verb = &verb("go"), .place = shop, .time = today()});
-    tell({.agent = hero_, .verb = &verb("see"), .object = thing, .place = shop});
+    act(hero_, "go", {.place = shop, .time = today()});
+    act(hero_, "see", {.object = thing, .place = shop});
     if (maybe()) tell(worth);
     Event buying{.agent = hero_, .verb = &verb("buy"), .object = thing, .price = euros(5, 400)};
     if (maybe()) buying.because.push_back(worth);
     tell(std::move(buying));
-    tell({.agent = hero_, .verb = &verb("return"), .place = town_, .time = evening()});
-    tell({.agent = hero_, .verb = &verb("show"), .object = thing, .recipient = friend_});
+    act(hero_, "return", {.place = town_, .time = evening()});
+    act(hero_, "show", {.object = thing, .recipient = friend_});
     meet_friend();
     if (maybe()) {
-      tell({.agent = hero_,
-            .verb = &verb("give"),
-            .object = thing,
-            .recipient = friend_,
-            .time = sometimes(next_day())});
-      tell({.agent = friend_, .verb = &verb("thank"), .object = hero_});
+      act(hero_, "give", {.object = thing, .recipient = friend_, .time = sometimes(next_day())});
+      act(friend_, "thank", {.object = hero_});
       feels(friend_, "happy", worth);
     } else {
       tell({.agent = friend_, .state = &adjective("rich")});
-      tell({.agent = hero_,
-            .verb = &verb("sell"),
-            .object = thing,
-            .recipient = friend_,
-            .time = next_day(),
-            .price = euros(405, 300)});
-      if (maybe())
-        tell({.agent = friend_, .verb = &verb("carry"), .object = thing, .place = place(), .preposition = &kTo});
+      act(hero_, "sell", {.object = thing, .recipient = friend_, .time = next_day(), .price = euros(405, 300)});
+      if (maybe()) act(friend_, "carry", {.object = thing, .place = place(), .preposition = &kTo});
     }
   }
 
   void letter() {
     const Entity letter = of(noun(word_of({"letter", "poem", "message"})), one_of({"long", "short"}));
     const Entity home = invent_named(draw_, NounPhraseKind::town_name), station = of(noun("station"));
-    tell({.agent = hero_, .verb = &verb("think"), .object = friend_});
+    act(hero_, "think", {.object = friend_});
     meet_friend();
-    tell({.agent = friend_, .verb = &kLiveIn, .place = home});
-    tell({.agent = hero_, .verb = &verb("write"), .object = letter, .place = place(), .time = today()});
+    act(friend_, kLiveIn, {.place = home});
+    act(hero_, "write", {.object = letter, .place = place(), .time = today()});
     if (maybe()) tell({.agent = letter, .state = one_of({"interesting", "boring"})});
-    tell({.agent = hero_, .verb = &verb("send"), .object = letter, .recipient = friend_});
-    tell({.agent = friend_, .verb = &kReceive, .object = letter, .time = next_day()});
-    if (maybe()) tell({.agent = friend_, .verb = &verb("cry")});
-    tell({.agent = friend_, .verb = &verb("drive"), .place = town_, .time = next_day()});
-    tell({.agent = friend_, .verb = &verb("arrive"), .place = station, .time = evening()});
-    tell({.agent = hero_, .verb = &verb("pick"), .object = friend_, .place = station});
+    act(hero_, "send", {.object = letter, .recipient = friend_});
+    act(friend_, kReceive, {.object = letter, .time = next_day()});
+    if (maybe()) act(friend_, "cry");
+    act(friend_, "drive", {.place = town_, .time = next_day()});
+    act(friend_, "arrive", {.place = station, .time = evening()});
+    act(hero_, "pick", {.object = friend_, .place = station});
     if (maybe()) tell({.agent = hero_, .state = &adjective("happy")});
-    tell({.agent = friend_, .verb = &verb("return"), .place = home, .time = next_day()});
+    act(friend_, "return", {.place = home, .time = next_day()});
   }
 
   void repair() {
     const Entity machine = this->thing(kRepairable), workshop = place();
-    tell({.agent = hero_, .verb = &kHave, .object = machine});
+    act(hero_, kHave, {.object = machine});
     tell({.agent = machine, .state = &adjective("broken"), .time = today()});
-    if (maybe()) tell({.agent = hero_, .verb = &verb("repair"), .object = machine, .negated = true});
-    tell({.agent = hero_, .verb = &verb("call"), .object = friend_, .time = sometimes(evening())});
+    if (maybe()) act(hero_, "repair", {.object = machine, .negated = true});
+    act(hero_, "call", {.object = friend_, .time = sometimes(evening())});
     meet_friend();
-    tell({.agent = friend_, .verb = &verb("arrive"), .place = workshop, .time = next_day()});
-    tell({.agent = friend_, .verb = &verb("repair"), .object = machine, .place = workshop});
+    act(friend_, "arrive", {.place = workshop, .time = next_day()});
+    act(friend_, "repair", {.object = machine, .place = workshop});
     if (maybe()) tell({.agent = machine, .state = &adjective("broken"), .negated = true});
-    tell({.agent = hero_, .verb = &verb("give"), .object = money(), .recipient = friend_});
+    act(hero_, "give", {.object = money(), .recipient = friend_});
     feels(friend_, "happy", {.agent = hero_, .state = &adjective("friendly")});
-    if (maybe()) tell({.agent = hero_, .verb = &verb("sell"), .object = machine, .place = place(), .time = next_day()});
+    if (maybe()) act(hero_, "sell", {.object = machine, .place = place(), .time = next_day()});
   }
 
   Entity money() {
@@ -281,103 +278,99 @@ class Plot {
     const Entity dish = of(noun(word_of({"soup", "cake"}))), present = this->thing(kClothes);
     const Entity shop = of(noun("market"));
     tell({.agent = hero_, .state = &adjective("hungry"), .time = today()});
-    tell({.agent = hero_, .verb = &verb("go"), .place = shop});
-    tell({.agent = hero_, .verb = &verb("buy"), .object = food, .price = euros(2, 30)});
+    act(hero_, "go", {.place = shop});
+    act(hero_, "buy", {.object = food, .price = euros(2, 30)});
     if (maybe()) tell({.agent = food, .state = one_of({"fresh", "cheap"})});
-    tell({.agent = hero_, .verb = &verb("prepare"), .object = dish, .place = of(noun("house"))});
-    tell({.agent = hero_, .verb = &verb("invite"), .object = friend_});
+    act(hero_, "prepare", {.object = dish, .place = of(noun("house"))});
+    act(hero_, "invite", {.object = friend_});
     meet_friend();
-    tell({.agent = friend_, .verb = &verb("arrive"), .time = evening()});
+    act(friend_, "arrive", {.time = evening()});
     if (maybe()) {
-      tell({.agent = friend_, .verb = &verb("bring"), .object = present, .recipient = hero_});
-      if (maybe()) tell({.agent = hero_, .verb = &verb("try"), .object = present});
+      act(friend_, "bring", {.object = present, .recipient = hero_});
+      if (maybe()) act(hero_, "try", {.object = present});
     }
     Event eating{.agent = friend_, .verb = &verb("eat"), .object = dish};
     if (maybe()) eating.because.push_back({.agent = dish, .state = &adjective("delicious")});
     tell(std::move(eating));
-    tell({.agent = hero_, .verb = &verb(word_of({"dance", "sing", "laugh"}))});
-    if (maybe()) tell({.agent = friend_, .verb = &verb("thank"), .object = hero_, .time = next_day()});
+    act(hero_, word_of({"dance", "sing", "laugh"}));
+    if (maybe()) act(friend_, "thank", {.object = hero_, .time = next_day()});
   }
 
   void theft() {
     const Entity thing = this->thing(kGoods),
                  building = of(noun(word_of({"hotel", "church", "museum", "library", "school"})));
     const Entity thief = of(noun(word_of({"boy", "man", "woman"})), one_of({"young", "tired", "poor"}));
-    tell({.agent = hero_, .verb = &kHave, .object = thing});
+    act(hero_, kHave, {.object = thing});
     if (maybe()) tell({.agent = thing, .state = one_of({"expensive", "beautiful"})});
-    tell({.agent = hero_, .verb = &verb("sleep"), .place = of(noun("garden")), .time = today()});
-    tell({.agent = thief, .verb = &verb("steal"), .object = thing});
-    tell({.agent = hero_, .verb = &verb("wake"), .time = evening()});
-    tell({.agent = hero_, .verb = &verb("find"), .object = thing, .negated = true});
-    if (maybe()) tell({.agent = hero_, .verb = &verb("cry")});
-    tell({.agent = hero_, .verb = &verb("call"), .object = friend_});
+    act(hero_, "sleep", {.place = of(noun("garden")), .time = today()});
+    act(thief, "steal", {.object = thing});
+    act(hero_, "wake", {.time = evening()});
+    act(hero_, "find", {.object = thing, .negated = true});
+    if (maybe()) act(hero_, "cry");
+    act(hero_, "call", {.object = friend_});
     meet_friend();
-    tell({.agent = friend_,
-          .verb = &verb("see"),
-          .object = thief,
-          .place = building,
-          .preposition = &draw_.pick(kBesideBuildings)});
-    tell({.agent = friend_, .verb = &verb("follow"), .object = thief});
-    tell({.agent = thief, .verb = &verb("lose"), .object = thing, .place = place()});
-    tell({.agent = friend_, .verb = &verb("give"), .object = thing, .recipient = hero_, .time = next_day()});
+    act(friend_, "see", {.object = thief, .place = building, .preposition = &draw_.pick(kBesideBuildings)});
+    act(friend_, "follow", {.object = thief});
+    act(thief, "lose", {.object = thing, .place = place()});
+    act(friend_, "give", {.object = thing, .recipient = hero_, .time = next_day()});
     if (maybe()) tell({.agent = hero_, .state = &adjective("happy")});
   }
 
   void journey() {
     const Entity away = invent_named(draw_, NounPhraseKind::town_name), sight = place(), book = this->thing(kText);
-    tell({.agent = hero_, .verb = &verb("get"), .time = maybe() ? today() : morning()});
-    tell({.agent = hero_, .verb = &verb("drive"), .place = away});
+    act(hero_, "get", {.time = maybe() ? today() : morning()});
+    act(hero_, "drive", {.place = away});
     std::string clock = draw_.number(9, 12);
     clock += ":" + draw_.number(10, 59);
-    tell({.agent = hero_, .verb = &verb("arrive"), .place = away, .time = Time{"at " + clock, "um " + clock + "+Uhr"}});
-    tell({.agent = hero_, .verb = &verb("visit"), .object = sight});
+    act(hero_, "arrive", {.place = away, .time = Time{"at " + clock, "um " + clock + "+Uhr"}});
+    act(hero_, "visit", {.object = sight});
     if (maybe()) tell({.agent = sight, .state = one_of({"old", "new", "famous", "quiet", "beautiful"})});
-    tell({.agent = hero_, .verb = &verb("meet"), .object = friend_, .place = sight});
+    act(hero_, "meet", {.object = friend_, .place = sight});
     meet_friend();
     if (maybe(0.7)) {
-      tell({.agent = friend_, .verb = &verb("show"), .object = book, .recipient = hero_});
-      if (maybe()) tell({.agent = hero_, .verb = &verb("forget"), .object = book, .place = place()});
+      act(friend_, "show", {.object = book, .recipient = hero_});
+      if (maybe()) act(hero_, "forget", {.object = book, .place = place()});
     }
     if (maybe()) tell({.agent = hero_, .state = &adjective("tired"), .time = evening()});
-    tell({.agent = hero_, .verb = &verb("return"), .place = town_, .time = next_day()});
-    if (maybe()) tell({.agent = hero_, .verb = &verb("sleep"), .place = of(noun("house"))});
+    act(hero_, "return", {.place = town_, .time = next_day()});
+    if (maybe()) act(hero_, "sleep", {.place = of(noun("house"))});
   }
 
   void animal() {
     const Entity pet = of(draw_.noun_of(kAnimal), one_of({"white", "black", "young", "old"}));
     const Entity door = of(noun(word_of({"door", "window"}))), wood = place();
-    tell({.agent = hero_, .verb = &kHave, .object = pet});
+    act(hero_, kHave, {.object = pet});
     if (maybe(0.7)) tell({.agent = pet, .state = one_of({"hungry", "clever", "strong"})});
-    tell({.agent = hero_, .verb = &verb("open"), .object = door, .time = today()});
-    tell({.agent = pet, .verb = &verb("run"), .place = wood});
-    if (maybe()) tell({.agent = hero_, .verb = &verb("close"), .object = door});
-    tell({.agent = hero_, .verb = &verb("look for"), .object = pet, .place = place()});
-    if (maybe()) tell({.agent = hero_, .verb = &verb("find"), .object = pet, .negated = true});
-    tell({.agent = friend_, .verb = &verb("see"), .object = pet, .place = wood, .time = next_day()});
+    act(hero_, "open", {.object = door, .time = today()});
+    act(pet, "run", {.place = wood});
+    if (maybe()) act(hero_, "close", {.object = door});
+    act(hero_, "look for", {.object = pet, .place = place()});
+    if (maybe()) act(hero_, "find", {.object = pet, .negated = true});
+    act(friend_, "see", {.object = pet, .place = wood, .time = next_day()});
     meet_friend();
-    tell({.agent = friend_, .verb = &verb("call"), .object = hero_});
-    tell({.agent = hero_, .verb = &verb("drive"), .place = wood});
-    tell({.agent = hero_, .verb = &verb("find"), .object = pet, .place = wood, .time = sometimes(evening())});
+    act(friend_, "call", {.object = hero_});
+    act(hero_, "drive", {.place = wood});
+    act(hero_, "find", {.object = pet, .place = wood, .time = sometimes(evening())});
     feels(hero_, "happy", {.agent = pet, .state = &adjective("healthy")});
-    if (maybe()) tell({.agent = pet, .verb = &verb("sleep"), .place = of(noun("house"))});
+    if (maybe()) act(pet, "sleep", {.place = of(noun("house"))});
   }
 
   void work() {
     const Entity company = invent_named(draw_, NounPhraseKind::company_name), library = place();
     const Entity report = of(noun(word_of({"report", "speech"})), one_of({"long", "short"}));
-    tell({.agent = hero_, .verb = &kWorkFor, .object = company});
+    act(hero_, kWorkFor, {.object = company});
     if (maybe()) tell({.agent = company, .state = one_of({"famous", "old", "rich"})});
-    tell({.agent = hero_, .verb = &verb("write"), .object = report, .place = library, .time = today()});
+    act(hero_, "write", {.object = report, .place = library, .time = today()});
     if (maybe()) tell({.agent = report, .state = one_of({"interesting", "boring"})});
-    tell({.agent = hero_, .verb = &verb("forget"), .object = report, .place = library, .time = sometimes(evening())});
-    tell({.agent = company, .verb = &verb("wait"), .object = report, .time = next_day()});
-    tell({.agent = friend_, .verb = &verb("find"), .object = report, .place = library});
+    act(hero_, "forget", {.object = report, .place = library, .time = sometimes(evening())});
+    act(company, "wait", {.object = report, .time = next_day()});
+    act(friend_, "find", {.object = report, .place = library});
     meet_friend();
-    tell({.agent = friend_, .verb = &verb("bring"), .object = report, .recipient = hero_});
-    tell({.agent = hero_, .verb = &verb("send"), .object = report, .recipient = company, .time = sometimes(evening())});
-    tell({.agent = company, .verb = &verb("thank"), .object = hero_, .time = sometimes(next_day())});
-    if (maybe()) tell({.agent = company, .verb = &verb("give"), .object = money(), .recipient = friend_});
-    if (maybe()) tell({.agent = company, .verb = &verb("invite"), .object = friend_, .place = town_});
+    act(friend_, "bring", {.object = report, .recipient = hero_});
+    act(hero_, "send", {.object = report, .recipient = company, .time = sometimes(evening())});
+    act(company, "thank", {.object = hero_, .time = sometimes(next_day())});
+    if (maybe()) act(company, "give", {.object = money(), .recipient = friend_});
+    if (maybe()) act(company, "invite", {.object = friend_, .place = town_});
   }
 
   Draw& draw_;
