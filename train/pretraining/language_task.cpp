@@ -10,13 +10,12 @@
 namespace attend {
 namespace {
 
-// The number of lanes: `at_a_time` if the model carries state, else 0.
-std::int64_t lanes_of(const LanguageModelImpl& model, std::int64_t at_a_time) {
-  return model.beginning(/*rows=*/1).empty() ? 0 : at_a_time;
+std::int64_t lanes_of(const PretrainingConfig& config) {
+  return config.model.carries() ? config.trainer.accumulate : 0;
 }
 
 std::unique_ptr<LanguageObjective> language_objective(const LanguageModel& model, const PretrainingConfig& config) {
-  return std::make_unique<LanguageObjective>(model, lanes_of(*model, config.trainer.accumulate),
+  return std::make_unique<LanguageObjective>(model, lanes_of(config),
                                              *config.max_tokens / config.instances.length,
                                              torch::Device(config.run.device));
 }
@@ -34,7 +33,7 @@ LanguageTask::LanguageTask(LanguageModel model, const Tokenizer& tokenizer, cons
       valid_(std::move(valid)) {
   batches_per_epoch_ = training_data().num_batches();
   if (!valid_) return;
-  const bool carries = !model_->beginning(/*rows=*/1).empty();  // in one lane, so that all models read the same text
+  const bool carries = config.model.carries();  // in one lane, so that all models read the same text
   held_out_.emplace(*valid_, end_,
                     CausalDataConfig{.length = config.instances.length,
                                      .max_tokens = carries ? config.instances.length : *config.max_tokens,
@@ -45,7 +44,7 @@ CausalData LanguageTask::training_data() const {
   return {train_, end_,
           CausalDataConfig{.length = config_.instances.length,
                            .max_tokens = *config_.max_tokens,
-                           .lanes = lanes_of(*model_, config_.trainer.accumulate),
+                           .lanes = lanes_of(config_),
                            .seed = static_cast<std::uint64_t>(config_.trainer.seed)}};
 }
 
