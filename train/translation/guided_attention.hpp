@@ -89,12 +89,14 @@ struct GuidedRelationsConfig {
   bool guides() const { return !trees.empty(); }
 };
 
-// A guided head, and the cells of a batch that it learns.
+// A guided head, the cells of a batch that it learns, and the name and weight of its loss.
 struct GuidedHead {
   AttentionPlace place;
   std::int64_t layer;
   std::int64_t head;
   GuidedCells Batch::*cells;
+  const char* name = "";
+  double weight = 1;
 };
 
 // Observes the weights of guided heads in one forward pass.

@@ -51,12 +51,12 @@ TranslationObjective::TranslationObjective(Seq2Seq model, const ObjectiveConfig&
     : model_(std::move(model)), config_(config), gates_(gates_of(*model_)), gate_penalty_(gate_penalty) {
   if (samples) reinforce_.emplace(config.reinforce_weight, config.entropy_weight);
   if (alignment.guides()) {
-    guided_.push_back({AttentionPlace::cross, *alignment.layer, 0, &Batch::alignment});
-    guides_.push_back({.name = "alignment", .weight = alignment.weight});
+    guided_.push_back(
+        {AttentionPlace::cross, *alignment.layer, 0, &Batch::alignment, "alignment", alignment.weight});
   }
   if (relations.guides()) {
-    guided_.push_back({AttentionPlace::encoder, *relations.layer, relations.head, &Batch::relations});
-    guides_.push_back({.name = "relations", .weight = relations.weight});
+    guided_.push_back({AttentionPlace::encoder, *relations.layer, relations.head, &Batch::relations, "relations",
+                       relations.weight});
   }
 }
 
@@ -66,10 +66,10 @@ std::vector<LossTerm> TranslationObjective::terms(const Batch& batch) const {
     terms.push_back({.name = "r_drop", .weight = config_.r_drop, .count = batch.num_labels()});
   }
   if (reinforce_) terms.push_back({.name = "reinforce", .weight = 1, .count = batch.num_labels()});
-  for (std::size_t i = 0; i < guides_.size(); ++i) {
-    const bool of_target = guided_[i].place == AttentionPlace::cross;
-    terms.push_back(guides_[i]);
-    terms.back().count = of_target ? batch.num_labels() : batch.src.layout.num_tokens();
+  for (const GuidedHead& head : guided_) {
+    const bool of_target = head.place == AttentionPlace::cross;
+    const std::int64_t count = of_target ? batch.num_labels() : batch.src.layout.num_tokens();
+    terms.push_back({.name = head.name, .weight = head.weight, .count = count});
   }
   if (!gates_.empty()) terms.push_back({.name = "open_gates", .weight = gate_penalty_, .count = 1});
   return terms;

@@ -98,7 +98,6 @@ class TranslationObjective : public Objective<Batch> {
   ObjectiveConfig config_;
   std::optional<Reinforce> reinforce_;
   std::vector<GuidedHead> guided_;
-  std::vector<LossTerm> guides_;  // the terms of these heads, without counts
   std::vector<LayerGates> gates_;
   double gate_penalty_;
 };
