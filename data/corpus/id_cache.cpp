@@ -33,8 +33,8 @@ struct Trailer {
   std::array<char, 8> magic;
 };
 
-constexpr std::uint32_t kVersion = 3;
-constexpr std::array<char, 8> kMagic = {'a', 't', 't', 'c', 'o', 'r', 'p', '3'};
+constexpr std::uint32_t kVersion = 4;
+constexpr std::array<char, 8> kMagic = {'a', 't', 't', 'c', 'o', 'r', 'p', '4'};
 constexpr std::size_t kWriteBytes = std::size_t{1} << 20;
 
 using Bytes = std::span<const std::byte>;

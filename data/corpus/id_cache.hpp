@@ -64,13 +64,13 @@ class IdCache {
   struct Shape {
     std::int32_t vocabulary = 0;  // ids are below this
     std::size_t record_bytes = 0;
-    std::size_t summary_bytes = 0;
+    std::size_t summary_bytes = 0;  // 0: there is no summary
   };
 
   // Opens the cache of the text of `files` (at least one) and all other `ingredients` in `directory`, or makes it there
-  // with `encode`, which adds at least one record and sets the summary; if it throws, no file is left. If the directory
-  // is full or not writable, temporary files are used instead and `encode` is called again. Throws UserError if a file
-  // changes meanwhile, or if temporary files cannot be written either.
+  // with `encode`, which adds at least one record and sets the summary, if any; if it throws, no file is left. If the
+  // directory is full or not writable, temporary files are used instead and `encode` is called again. Throws UserError
+  // if a file changes meanwhile, or if temporary files cannot be written either.
   static IdCache open(const std::vector<std::string>& files, const std::string& ingredients, const Shape& shape,
                       const std::filesystem::path& directory, const std::function<void(Writer&)>& encode);
 

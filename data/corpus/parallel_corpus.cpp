@@ -15,7 +15,6 @@ struct EncodedCorpus::Record {
 };
 
 struct EncodedCorpus::Summary {
-  std::uint64_t num_src_tokens = 0;
   std::uint64_t num_tgt_tokens = 0;
   ParallelCounts counts = {};
 };
@@ -65,7 +64,6 @@ void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusC
           cache.add_ids(*ids);
           num_ids += ids->size();
         }
-        summary.num_src_tokens += src.size();
         summary.num_tgt_tokens += tgt.size();
       });
   summary.counts = reader.counts();
@@ -128,7 +126,6 @@ PairIds EncodedCorpus::pair(std::int64_t example) const {
 }
 
 const ParallelCounts& EncodedCorpus::counts() const { return summary().counts; }
-std::uint64_t EncodedCorpus::num_src_tokens() const { return summary().num_src_tokens; }
 std::uint64_t EncodedCorpus::num_tgt_tokens() const { return summary().num_tgt_tokens; }
 
 }  // namespace attend

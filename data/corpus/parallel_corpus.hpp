@@ -70,9 +70,8 @@ class EncodedCorpus {
   // The line of an example, from 1.
   std::uint64_t line(std::int64_t example) const;
 
-  // Counts of skipped pairs, cleaned lines and remaining tokens, without bos and eos.
+  // Counts of skipped pairs and cleaned lines, and the remaining target tokens, without bos and eos.
   const ParallelCounts& counts() const;
-  std::uint64_t num_src_tokens() const;
   std::uint64_t num_tgt_tokens() const;
 
   // XXH3 of the text's bytes: a run must resume with the same text.

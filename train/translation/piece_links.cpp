@@ -26,10 +26,6 @@ struct PieceLinks::Record {
 
 namespace {
 
-struct LinkSummary {
-  std::uint64_t num_numbers = 0;
-};
-
 // Target and source piece of each link, alternately.
 std::vector<std::int32_t> numbers_of(const std::vector<Link>& links) {
   std::vector<std::int32_t> numbers;
@@ -58,17 +54,16 @@ template <class Record, class Encode>
 void encode_links(IdCache::Writer& cache, const std::string& src_file, const std::string& other_file,
                   const Encode& encode) {
   ParallelReader reader(src_file, other_file);
-  LinkSummary summary;
+  std::uint64_t num_numbers = 0;
   const auto make_encoder = [&] { return [&](const TextPair& pair) { return encode(pair); }; };
   encode_in_order<TextPair>(reader, src_file, make_encoder,
                             [&](const TextPair& pair, const std::vector<std::int32_t>& numbers) {
-                              cache.add_record(Record{.begin = summary.num_numbers,
+                              cache.add_record(Record{.begin = num_numbers,
                                                       .line = static_cast<std::uint32_t>(pair.line),
                                                       .count = static_cast<std::uint32_t>(numbers.size())});
                               cache.add_ids(numbers);
-                              summary.num_numbers += numbers.size();
+                              num_numbers += numbers.size();
                             });
-  cache.set_summary(summary);
 }
 
 // The pieces of a sentence, without eos.
@@ -178,7 +173,7 @@ PieceLinks::PieceLinks(const std::vector<TreeSentence>& trees, const std::string
                            })) {}
 
 IdCache::Shape PieceLinks::shape() const {
-  return {.vocabulary = max_length_, .record_bytes = sizeof(Record), .summary_bytes = sizeof(LinkSummary)};
+  return {.vocabulary = max_length_, .record_bytes = sizeof(Record)};
 }
 
 std::vector<std::int32_t> PieceLinks::linked_pieces(std::uint64_t line) const {

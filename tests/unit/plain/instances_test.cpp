@@ -57,7 +57,7 @@ class InstancesTest : public TestWithFiles {
 TEST_F(InstancesTest, DocumentsAreReadSentenceBySentence) {
   const DocumentCorpus corpus = open("One cat. Two dogs!\nThree\n\n \nFour birds? Five.\n");
   EXPECT_EQ(corpus.num_documents(), 2);
-  ASSERT_EQ(corpus.num_sentences(), 5);
+  ASSERT_EQ(corpus.counts().sentences, 5u);
   EXPECT_EQ(corpus.first_sentence(1), 3);
   const std::vector<std::string> sentences = {"One cat.", "Two dogs!", "Three", "Four birds?", "Five."};
   const std::vector<std::uint64_t> lines = {1, 1, 2, 5, 5};
@@ -72,7 +72,7 @@ TEST_F(InstancesTest, DocumentsAreReadSentenceBySentence) {
 }
 
 TEST_F(InstancesTest, NoSentenceEndsBehindATitle) {
-  EXPECT_EQ(open("Mrs. Brown met Mr. Black. They slept.\n").num_sentences(), 2);
+  EXPECT_EQ(open("Mrs. Brown met Mr. Black. They slept.\n").counts().sentences, 2u);
 }
 
 TEST_F(InstancesTest, TheLastSentenceIsNotLost) {
@@ -96,7 +96,7 @@ TEST_F(InstancesTest, ALineOfAMillionCharactersIsCut) {
   while (line.size() < 1'000'000) line += "word and word ";
   const DocumentCorpus corpus = open(line + "\n");
   EXPECT_EQ(corpus.counts().cut, 1u);
-  for (std::int64_t s = 0; s < corpus.num_sentences(); ++s) {
+  for (std::int64_t s = 0; s < corpus.first_sentence(1); ++s) {
     EXPECT_LE(corpus.begin(s + 1) - corpus.begin(s), DocumentCorpus::kLongestSentence);
   }
   EXPECT_EQ(corpus.num_tokens(), tokenizer_.encode(line).size());
