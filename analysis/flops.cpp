@@ -36,7 +36,7 @@ double self_attention_flops(const ModelConfig& config, StackChoice stack, double
   const auto width = static_cast<double>(block.width), heads = static_cast<double>(block.heads);
   if (!recipe.has_weights()) return layers * 4 * (n * width * width + pairs * width);  // cosines and sines
   double columns = width;  // of products of each pair, first those with values
-  if (recipe.compares_tokens && recipe_of(score_of(config)).compares_pairs) {
+  if (recipe.reads_keys && recipe_of(score_of(config)).compares_pairs) {
     columns += width * (heads - static_cast<double>(recipe.fixed(block.heads))) / heads;
   }
   if (kind == SelfAttentionKind::dense || kind == SelfAttentionKind::dense_attention) columns += width;

@@ -103,21 +103,15 @@ SelfAttentionRecipe recipe_of(SelfAttentionKind kind) {
       return {
           .reads_queries = false,
           .reads_keys = false,
-          .compares_tokens = false,
           .make = [](const ScoreWidths& /*widths*/, ScoreKind /*score*/) { return std::make_shared<UniformScore>(); }};
-    case dense: return {.reads_keys = false, .compares_tokens = false, .has_table = true, .make = synthesizer};
+    case dense: return {.reads_keys = false, .has_table = true, .make = synthesizer};
     case random:
-    case fixed_random:
-      return {.reads_queries = false,
-              .reads_keys = false,
-              .compares_tokens = false,
-              .has_table = true,
-              .make = synthesizer};
+    case fixed_random: return {.reads_queries = false, .reads_keys = false, .has_table = true, .make = synthesizer};
     case dense_attention:
     case random_attention: return {.has_table = true, .make = synthesizer};
     case patterns: return {.looks_ahead = true, .most_fixed = kPatterns, .make = pattern_score};
     case fourier:  // no attention: models/transformer/fourier.hpp
-      return {.reads_queries = false, .reads_keys = false, .compares_tokens = false, .looks_ahead = true, .make = {}};
+      return {.reads_queries = false, .reads_keys = false, .looks_ahead = true, .make = {}};
   }
   return {};
 }

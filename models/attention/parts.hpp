@@ -43,10 +43,10 @@ struct PositionRecipe {
 };
 PositionRecipe recipe_of(PositionKind kind);
 
-// A kind of self-attention and its inputs. `score` is the score of attention, if this kind uses it.
+// A kind of self-attention and its inputs. `score` is the score of attention, if this kind reads keys.
 struct SelfAttentionRecipe {
-  bool reads_queries = true, reads_keys = true;
-  bool compares_tokens = true;  // uses the score of attention
+  bool reads_queries = true;
+  bool reads_keys = true;       // compares tokens, by the score of attention
   bool looks_ahead = false;     // reads positions after the query: only for encoders
   bool has_table = false;       // of positions
   std::int64_t most_fixed = 0;  // maximum of heads without queries and keys; at least one head has them

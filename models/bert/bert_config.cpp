@@ -27,7 +27,7 @@ Size size_of(BertShape shape) {
 void refuse_without_effect(const BertOptions& options) {
   const SelfAttentionRecipe recipe = recipe_of(options.block.self_attention);
   const std::string kind = "self-attention is " + std::string(name_of(options.block.self_attention));
-  if (options.score != ScoreKind::scaled_dot && !recipe.compares_tokens) {
+  if (options.score != ScoreKind::scaled_dot && !recipe.reads_keys) {
     throw UserError("score is " + std::string(name_of(options.score)) + ", but " + kind + ", which has no score",
                     "drop it, or choose --self-attention attention");
   }

@@ -41,7 +41,7 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
   }
   const SelfAttentionRecipe heads = recipe_of(model.block.self_attention);
   if (relations.guides() && model.self_attention_in != StackChoice::decoder &&
-      (!heads.compares_tokens || heads.most_fixed > 0)) {
+      (!heads.reads_keys || heads.most_fixed > 0)) {
     throw UserError(fmt::format("{} needs heads that compare words, but self-attention is {}",
                                 origins("guided-relations"), name_of(model.block.self_attention)),
                     "drop one of them");
