@@ -38,14 +38,13 @@ std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<cons
     if (config.differentiate) {
       return config.differentiate(windows[chosen.front()].text, [&](Pass& pass) {
         return loss_of_labels(batch.scored.of(model.forward(batch.tokens, pass)), model.output_table(),
-                              model.output_bias(), batch.labels_K);
+                              {}, batch.labels_K);
       });
     }
     const c10::InferenceMode inference;
     Pass pass = config.pass();
     const torch::Tensor hidden_KH = batch.scored.of(model.forward(batch.tokens, pass));
-    const std::vector<ForcedPiece> forced =
-        forced_pieces(hidden_KH, model.output_table(), model.output_bias(), batch.labels_K);
+    const std::vector<ForcedPiece> forced = forced_pieces(hidden_KH, model.output_table(), {}, batch.labels_K);
     auto next = forced.begin();
     for (const std::size_t w : chosen) {
       const auto& [line, window] = windows[w];

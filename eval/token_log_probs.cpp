@@ -44,7 +44,7 @@ std::vector<std::vector<double>> in_windows(const LanguageModelImpl& model,
     const WindowBatch batch = make_window_batch(texts, windows, chosen, end, model.device());
     Pass pass = Pass::inference();
     const Tensor found_K = log_probs_of_labels(batch.scored.of(model.forward(batch.tokens, pass)), model.output_table(),
-                                               model.output_bias(), batch.labels_K);
+                                               {}, batch.labels_K);
     const float* found = found_K.const_data_ptr<float>();
     for (const std::size_t w : chosen) {
       const auto& [text, window] = windows[w];
@@ -87,7 +87,7 @@ std::vector<std::vector<double>> in_segments(const LanguageModelImpl& model,
       const c10::InferenceMode inference;
       Pass pass = Pass::inference();
       const Tensor found_M = log_probs_of_labels(model.forward(tokens, pass, &carried), model.output_table(),
-                                                 model.output_bias(), ops::to_tensor(labels, table));
+                                                 {}, ops::to_tensor(labels, table));
       const float* found = found_M.const_data_ptr<float>();
       for (const std::size_t i : rows) {
         const std::size_t stop = std::min(begin + kSegmentTokens, texts[i].size());
@@ -107,7 +107,7 @@ Tensor next_log_probs(const LanguageModelImpl& model, const Sequences& tokens, c
   Pass pass = Pass::inference();
   const Tensor last_B = tokens.layout.on(tokens.ids_M.device()).offsets_B1.slice(0, 1) - 1;
   return log_probs_of_labels(model.forward(tokens, pass).index_select(0, last_B), model.output_table(),
-                             model.output_bias(), labels_B);
+                             {}, labels_B);
 }
 
 std::vector<std::vector<double>> text_log_probs(const LanguageModelImpl& model,

@@ -104,7 +104,7 @@ Tensor CausalTransformerImpl::step(DecoderState& state, const Tensor& previous_R
   const Tensor x_RH = embed(tokens, cache.steps(), pass);
   cache.begin_step(num_rows);
   const Tensor hidden_RH = decoder_->forward(x_RH, {.layout = tokens.layout, .cache = &cache}, pass);
-  return ops::logits(hidden_RH, output_table(), output_bias());
+  return ops::logits(hidden_RH, output_table(), {});
 }
 
 }  // namespace attend

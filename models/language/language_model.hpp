@@ -41,10 +41,8 @@ class LanguageModelImpl : public torch::nn::Module {
   // Feeds one token to every row, advances `state`, and returns the logits of the next token, [R, V], fp32.
   virtual torch::Tensor step(DecoderState& state, const torch::Tensor& previous_R, Pass& pass) const = 0;
 
-  // The embedding table W [V, H] and a bias b [V], undefined if there is none: the logits of hidden states are
-  // hidden Wᵀ + b.
+  // The embedding table W [V, H]: the logits of hidden states are hidden Wᵀ.
   virtual const ops::Weight& output_table() const = 0;
-  virtual torch::Tensor output_bias() const { return {}; }
 
   // The longest text that the model reads, including the first end token; nullopt: no limit.
   virtual std::optional<std::int64_t> longest() const { return std::nullopt; }

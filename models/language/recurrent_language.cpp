@@ -84,7 +84,7 @@ Tensor RecurrentLanguageImpl::step(DecoderState& state, const Tensor& previous_R
     layers[l] = ops::cell_step(x_RH, layers[l], layers_->cells()[l]);
     x_RH = layers[l].hidden();
   }
-  return ops::logits(x_RH, output_table(), output_bias());
+  return ops::logits(x_RH, output_table(), {});
 }
 
 }  // namespace attend

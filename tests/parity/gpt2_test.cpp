@@ -50,7 +50,7 @@ class Gpt2Parity : public testing::Test {
   // [M, V], of both texts.
   torch::Tensor logits(Pass pass) const {
     const torch::Tensor hidden_MH = gpt2_.model->forward(fixture_.sequences("ids", "lengths"), pass);
-    return ops::logits(hidden_MH, gpt2_.model->output_table(), gpt2_.model->output_bias());
+    return ops::logits(hidden_MH, gpt2_.model->output_table(), {});
   }
 
   // Leaves the gradients of the mean loss in the parameters, and returns it.

@@ -39,7 +39,7 @@ class LanguageParity : public testing::TestWithParam<LanguageCell> {
     std::vector<at::Tensor> losses;
     for (const std::string name : {"first", "second"}) {
       losses.push_back(ops::cross_entropy(model_->forward(segment(name), pass, &carried), model_->output_table(),
-                                          model_->output_bias(), fixture_.tensor(name + ".labels"), 0.1)
+                                          {}, fixture_.tensor(name + ".labels"), 0.1)
                            .loss);
     }
     const at::Tensor loss = losses[0] + losses[1];

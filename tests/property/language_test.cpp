@@ -160,7 +160,7 @@ Tensor loss_of_segments(const LanguageModelImpl& model) {
     const Tensor hidden = model.forward(read, pass, &carried);
     for (const Tensor& part : carried.parts) EXPECT_FALSE(part.requires_grad());
     const Tensor labels_M = (read.ids_M * 5 + 1) % kVocabulary;
-    loss = loss + ops::cross_entropy(hidden, model.output_table(), model.output_bias(), labels_M, 0.1).loss;
+    loss = loss + ops::cross_entropy(hidden, model.output_table(), {}, labels_M, 0.1).loss;
   }
   loss.backward();
   return loss.detach();

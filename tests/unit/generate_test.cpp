@@ -75,7 +75,7 @@ class Generation : public testing::TestWithParam<ContinuingModel> {
     read.insert(read.begin(), tokenizer_.special().eos);
     Pass pass = Pass::inference();
     const torch::Tensor hidden = model_->forward(sequences_of({read}), pass);
-    return at::log_softmax(ops::logits(hidden, model_->output_table(), model_->output_bias()), -1).cpu();
+    return at::log_softmax(ops::logits(hidden, model_->output_table(), {}), -1).cpu();
   }
 
   // Of a continuation, by one forward pass.

@@ -139,7 +139,6 @@ TEST(LanguageOptions, ARecurrentModelIsItsTableAndItsCells) {
     const LanguageModel model = make_language_model(options, 23);
     EXPECT_EQ(count_parameters(*model), 23 * 12 + 2 * gates * (2 * 12 * 12 + 2 * 12));
     EXPECT_EQ(model->output_table().master().sizes(), at::IntArrayRef({23, 12}));
-    EXPECT_FALSE(model->output_bias().defined());
     const std::vector<at::Tensor> beginning = model->beginning(5);
     ASSERT_EQ(beginning.size(), 2 * parts);
     for (const at::Tensor& part : beginning) EXPECT_TRUE(at::equal(part, at::zeros({5, 12})));

@@ -24,8 +24,8 @@ std::vector<LossSum> LanguageObjective::losses(const LanguageBatch& batch, Pass&
   }
   const torch::Tensor hidden_MH = model_->forward(batch.tokens, pass, &carried);
   if (!carried_.empty()) after_.at(batch.lane) = std::move(carried.parts);
-  const ops::CrossEntropy result = ops::cross_entropy(hidden_MH, model_->output_table(), model_->output_bias(),
-                                                      batch.labels_M, /*label_smoothing=*/0);
+  const ops::CrossEntropy result =
+      ops::cross_entropy(hidden_MH, model_->output_table(), {}, batch.labels_M, /*label_smoothing=*/0);
   return {{.loss = result.loss, .reported = result.nll()}};
 }
 

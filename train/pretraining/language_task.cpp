@@ -73,7 +73,7 @@ std::vector<ValidationMetric> LanguageTask::validate(const std::filesystem::path
     Pass pass = Pass::inference();
     const torch::Tensor hidden_MH = model_->forward(batch.tokens, pass, &carried);
     const ops::CrossEntropy result =
-        ops::cross_entropy(hidden_MH, model_->output_table(), model_->output_bias(), batch.labels_M, 0);
+        ops::cross_entropy(hidden_MH, model_->output_table(), {}, batch.labels_M, 0);
     nll += result.nll().item<double>();
     count += static_cast<double>(tokens_of(batch));
     correct += result.num_correct.item<double>();
