@@ -216,7 +216,7 @@ void Trainer::update() {
   const bool watched = ranks_.first() && config_.watch > 0 && step % config_.watch == 0;
   const std::function<void(Watch&)> show = watched ? batches.front().show : nullptr;
 
-  const TrainProgress progress{.update = state_.step, .share = share()};
+  const double progress = share();
   std::vector<torch::Tensor> scalars;
   for (std::size_t i = 0; i < batches.size(); ++i) {
     if (i > 0 && !ranks_.several() && signals::stop_requested()) return abandon();

@@ -100,11 +100,6 @@ struct SampledChoices {
   torch::Tensor entropy_R;          // of the weights, in nats
 };
 
-struct TrainProgress {
-  std::int64_t update = 0;  // updates made so far
-  double share = 0;         // completed fraction of training, from 0 to 1
-};
-
 // One forward pass. Every consumer of random numbers takes the next key, so the same key and order of consumers give
 // the same masks; an additional consumer changes the masks of all later ones.
 class Pass {
@@ -114,7 +109,8 @@ class Pass {
     pass.observer_ = observer;
     return pass;
   }
-  static Pass train(std::uint64_t key, TrainProgress progress = {}) {
+  // `progress`: the completed fraction of training, from 0 to 1.
+  static Pass train(std::uint64_t key, double progress = 0) {
     Pass pass;
     pass.training_ = true;
     pass.key_ = key;
@@ -123,7 +119,7 @@ class Pass {
   }
 
   bool training() const { return training_; }
-  TrainProgress progress() const { return progress_; }
+  double progress() const { return progress_; }
 
   // Dropout with the next key; inactive outside training.
   ops::Dropout dropout(double rate) { return {.rate = training_ ? rate : 0.0, .key = next_key()}; }
@@ -173,7 +169,7 @@ class Pass {
   bool training_ = false;
   std::uint64_t key_ = 0;
   std::uint64_t places_ = 0;
-  TrainProgress progress_;
+  double progress_ = 0;
   Observer* observer_ = nullptr;
   const AttentionEdit* edit_ = nullptr;
   SampledChoices* sampled_ = nullptr;

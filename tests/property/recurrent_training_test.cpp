@@ -253,7 +253,7 @@ TEST(RecurrentTraining, TheObjectiveFeedsOwnWordsAsFarAsTheTrainingHasCome) {
   const auto loss = [&](double sampling, double done) {
     const TranslationObjective objective(
         model, {.scheduled_sampling = sampling, .sampling_schedule = SamplingSchedule::linear}, /*samples=*/false);
-    Pass pass = Pass::train(3, {.share = done});
+    Pass pass = Pass::train(3, done);
     return objective.losses(batch, pass)[0].loss.item<double>();
   };
   EXPECT_EQ(loss(1, 0), loss(0, 0));

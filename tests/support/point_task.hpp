@@ -92,7 +92,7 @@ class PointObjective : public Objective<PointBatch> {
   double baseline_weight = 0;
   double noise_scale = 1;
   Spoilt spoilt = Spoilt::nothing;
-  mutable std::vector<TrainProgress> progress;  // of each pass
+  mutable std::vector<double> progress;  // of each pass
   std::function<void()> while_learning = [] {};
 
  private:

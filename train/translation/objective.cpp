@@ -78,7 +78,7 @@ std::vector<LossTerm> TranslationObjective::terms(const Batch& batch) const {
 std::vector<LossSum> TranslationObjective::losses(const Batch& batch, Pass& pass) const {
   SampledChoices sampled;
   if (reinforce_) pass.record_choices(sampled);
-  if (pass.training()) pass.feed_predictions(own_word_share(config_, pass.progress().share));
+  if (pass.training()) pass.feed_predictions(own_word_share(config_, pass.progress()));
   GuidedAttention guided(guided_);
   const bool guides = !guided_.empty() && pass.training();
   if (guides) pass.observe(guided);
