@@ -48,6 +48,19 @@ Selection select(const std::vector<std::int64_t>& rows, const Layout& layout, to
   return selection;
 }
 
+JoinedSentences::JoinedSentences(const Layout& of_first, const Layout& of_second, torch::Device device) {
+  ensure(of_first.size() == of_second.size(), "both have the same number of sentences");
+  for (std::int64_t b = 0; b < of_first.size(); ++b) layout.append(of_first.length(b) + of_second.length(b));
+  rows_M_ = torch::cat({of_first.on(device).sentences_M, of_second.on(device).sentences_M}).argsort(/*stable=*/true);
+  const torch::Tensor places = rows_M_.argsort();
+  first = {.rows_K = places.slice(0, 0, of_first.num_tokens()), .layout = of_first};
+  second = {.rows_K = places.slice(0, of_first.num_tokens()), .layout = of_second};
+}
+
+torch::Tensor JoinedSentences::joined(const torch::Tensor& first_M, const torch::Tensor& second_K) const {
+  return torch::cat({first_M, second_K}).index_select(0, rows_M_);
+}
+
 std::vector<std::int64_t> first_rows(const Layout& layout) {
   return {layout.offsets.begin(), layout.offsets.end() - 1};
 }

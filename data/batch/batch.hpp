@@ -63,6 +63,22 @@ struct Selection {
 // `rows`, in ascending order, index the tokens of `layout`.
 Selection select(const std::vector<std::int64_t>& rows, const Layout& layout, torch::Device device);
 
+// Two ragged batches as one: each sentence of the first is followed by that of the second. Sentences a0 a1, b0 and x0,
+// y0 y1 become a0 a1 x0, b0 y0 y1.
+struct JoinedSentences {
+  // Both have the same number of sentences.
+  JoinedSentences(const Layout& of_first, const Layout& of_second, torch::Device device);
+
+  // The rows of both, in the order of `layout`.
+  torch::Tensor joined(const torch::Tensor& first_M, const torch::Tensor& second_K) const;
+
+  Layout layout;
+  Selection first, second;  // of `layout`
+
+ private:
+  torch::Tensor rows_M_;  // the row of each token among those of the first, followed by those of the second
+};
+
 // The first row of every sentence; no sentence may be empty.
 std::vector<std::int64_t> first_rows(const Layout& layout);
 

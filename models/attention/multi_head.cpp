@@ -160,13 +160,13 @@ Tensor MultiHeadAttentionImpl::within(const Tensor& x_MH, const Layout& layout, 
   const bool alone = selected != nullptr && pass.observer() == nullptr;
   const auto asking = [&](const Tensor& x) { return alone ? selected->of(x) : x; };
   const Layout& queries = alone ? selected->layout : layout;
-  const Layout& keys = streams != nullptr ? streams->tokens.layout : layout;
+  const Layout& keys = streams != nullptr ? streams->tokens().layout : layout;
   const auto positions_M = [&] { return keys.on(x_MH.device()).places_M; };
   ops::QueriesKeysValues rows;
   Tensor places_M;  // if only some tokens are queries
   if (alone || streams != nullptr) {
     rows = {projections_->queries(asking(x_MH)),
-            projections_->keys_values(streams != nullptr ? streams->tokens.of(x_MH) : x_MH)};
+            projections_->keys_values(streams != nullptr ? streams->tokens().of(x_MH) : x_MH)};
     places_M = asking(streams != nullptr ? streams->places_M : positions_M());
   } else {
     rows = projections_->all(x_MH);

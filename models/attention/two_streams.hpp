@@ -15,7 +15,6 @@
 // Legend: docs/architecture.md; K tokens to predict.
 #pragma once
 
-#include <ATen/ATen.h>
 #include <torch/types.h>
 
 #include "data/batch/batch.hpp"
@@ -23,20 +22,20 @@
 
 namespace attend {
 
-struct TwoStreams {
+struct TwoStreams : JoinedSentences {
   // `queried`: the tokens of `sentences` to predict; ranks_M: int64, on the model's device.
-  TwoStreams(const Layout& sentences, const Selection& queried, const torch::Tensor& ranks_M);
-
-  // Rows of tokens [M, ...] and queries [K, ...], joined in the order of `layout`.
-  torch::Tensor joined(const torch::Tensor& of_tokens_M, const torch::Tensor& of_queries_K) const {
-    return at::cat({of_tokens_M, of_queries_K}).index_select(0, order_M);
+  TwoStreams(const Layout& sentences, const Selection& queried, const torch::Tensor& ranks_M)
+      : JoinedSentences(sentences, queried.layout, ranks_M.device()) {
+    const torch::Tensor& positions_M = sentences.on(ranks_M.device()).places_M;
+    places_M = joined(positions_M, queried.of(positions_M));
+    ranks = {.of_queries_M = joined(ranks_M, queried.of(ranks_M) - 1), .of_keys_M = ranks_M};
   }
 
-  Layout layout;              // of both streams
-  torch::Tensor order_M;      // of each of its rows: the row among all tokens followed by all queries
-  Selection tokens, queries;  // of `layout`
-  torch::Tensor places_M;     // of each row in its sentence
-  TokenRanks ranks;           // of all rows as queries, of tokens as keys
+  const Selection& tokens() const { return first; }
+  const Selection& queries() const { return second; }
+
+  torch::Tensor places_M;  // of each row in its sentence
+  TokenRanks ranks;        // of all rows as queries, of tokens as keys
 };
 
 }  // namespace attend

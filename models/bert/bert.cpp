@@ -72,7 +72,7 @@ Tensor BertImpl::forward_queries(const SegmentedSequences& input, const Tensor& 
   const Tensor tokens_MH = embeddings_->forward(input, pass);
   const Tensor queries_KH = queried.of(embeddings_->forward(unknown, pass));
   return encoder_->forward(streams.joined(tokens_MH, queries_KH),
-                           {.layout = streams.layout, .selected = &streams.queries, .streams = &streams}, pass);
+                           {.layout = streams.layout, .selected = &streams.queries(), .streams = &streams}, pass);
 }
 
 MaskedLanguageHeadImpl::MaskedLanguageHeadImpl(const BertConfig& config)

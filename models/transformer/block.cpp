@@ -1,7 +1,5 @@
 #include "models/transformer/block.hpp"
 
-#include <ATen/ATen.h>
-
 #include <string>
 
 #include "core/error.hpp"
@@ -31,28 +29,6 @@ MultiHeadConfig attention_of(const BlockConfig& config, AttentionPlace place, st
           .deviation = config.deviation,
           .output_scale = config.branch_scale};
 }
-
-// Sentences, each after the earlier tokens before it.
-struct ContinuedSentences {
-  Layout layout;
-  Tensor rows_M;     // of each row of the layout: the row among all earlier tokens followed by all sentences
-  Selection tokens;  // those of the sentences
-
-  ContinuedSentences(const Layout& earlier, const Layout& sentences, torch::Device device) {
-    ensure(earlier.size() == sentences.size(), "earlier tokens of every sentence");
-    std::vector<std::int64_t> rows, own;
-    for (std::int64_t b = 0; b < sentences.size(); ++b) {
-      layout.append(earlier.length(b) + sentences.length(b));
-      for (std::int64_t i = 0; i < earlier.length(b); ++i) rows.push_back(earlier.offsets[b] + i);
-      for (std::int64_t i = 0; i < sentences.length(b); ++i) {
-        own.push_back(std::ssize(rows));
-        rows.push_back(earlier.num_tokens() + sentences.offsets[b] + i);
-      }
-    }
-    rows_M = at::tensor(rows, at::kLong).to(device);
-    tokens = select(own, layout, device);
-  }
-};
 
 }  // namespace
 
@@ -149,7 +125,7 @@ Tensor StackImpl::forward(Tensor x_MH, const StackInput& input, Pass& pass) cons
   if (observer != nullptr) observer->on_hidden(place_, 0, x_MH);
   std::optional<RandomStream> drops;
   if (pass.training() && layer_drop_ > 0) drops = pass.random();
-  std::optional<ContinuedSentences> continued;
+  std::optional<JoinedSentences> continued;  // earlier tokens, and those of x
   if (input.earlier != nullptr) {
     ensure(input.selected == nullptr && input.cache == nullptr, "earlier tokens stand before whole sentences");
     continued.emplace(input.earlier->layout, input.layout, x_MH.device());
@@ -160,9 +136,9 @@ Tensor StackImpl::forward(Tensor x_MH, const StackInput& input, Pass& pass) cons
     const Selection* selected = last ? input.selected : nullptr;
     if (continued) {
       Tensor& earlier_MH = input.earlier->hidden_MH[i];
-      x_MH = at::cat({earlier_MH, x_MH}).index_select(0, continued->rows_M);
+      x_MH = continued->joined(earlier_MH, x_MH);
       earlier_MH = x_MH.detach();
-      selected = &continued->tokens;
+      selected = &continued->second;
     }
     if (!drops || drops->uniform() >= layer_drop_) {
       x_MH = blocks_[i % blocks_.size()]->forward(

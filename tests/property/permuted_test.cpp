@@ -114,7 +114,7 @@ Tensor content_stream_of(const StackImpl& stack, const Tensor& x_MH, const Layou
   const TwoStreams streams(layout, select({2, 4}, layout, test_device()), tokens(ranks));
   Pass inference = Pass::inference();
   const Tensor queries_KH = at::ones({2, x_MH.size(1)}, x_MH.options());
-  return streams.tokens.of(
+  return streams.tokens().of(
       stack.forward(streams.joined(x_MH, queries_KH), {.layout = streams.layout, .streams = &streams}, inference));
 }
 
