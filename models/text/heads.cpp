@@ -82,9 +82,8 @@ class SpanHead : public Head {
  private:
   // -log of the softmax over the tokens of each sequence, at `places_B`, summed over sequences.
   static Tensor nll(const Tensor& logits_M, const Tensor& places_B, const Layout& layout) {
-    const Tensor exists = ops::pad(at::ones_like(logits_M), layout);
-    const Tensor logits_BT =
-        ops::pad(logits_M, layout).masked_fill(exists.eq(0), -std::numeric_limits<float>::infinity());
+    const Tensor& missing_BT = layout.on(logits_M.device()).padding_BT;
+    const Tensor logits_BT = ops::pad(logits_M, layout).masked_fill(missing_BT, -std::numeric_limits<float>::infinity());
     return at::cross_entropy_loss(logits_BT, places_B, {}, kSum);
   }
 };

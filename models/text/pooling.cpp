@@ -15,7 +15,6 @@ namespace attend {
 namespace {
 
 using ops::masked_softmax;
-using ops::to_tensor;
 using torch::Tensor;
 
 // The first or the second text of every sequence.
@@ -29,18 +28,15 @@ Text text_of(const Tensor& hidden_MH, const SegmentedSequences& input, std::int6
   const Layout& whole = input.tokens.layout;
   const Tensor segments = input.segments_M.cpu();
   const auto* of = segments.const_data_ptr<std::int64_t>();
-  Layout layout;
   std::vector<std::int64_t> rows;
-  for (std::int64_t b = 0; b < whole.size(); ++b) {
-    for (std::int64_t row = whole.offsets[b]; row < whole.offsets[b + 1]; ++row) {
-      if (of[row] == segment) rows.push_back(row);
-    }
-    layout.append(std::ssize(rows) - layout.num_tokens());
+  for (std::int64_t row = 0; row < whole.num_tokens(); ++row) {
+    if (of[row] == segment) rows.push_back(row);
   }
-  layout.max_length = std::max<std::int64_t>(layout.max_length, 1);  // even if no sequence has such a text
-  const Tensor chosen = hidden_MH.index_select(0, to_tensor(rows, hidden_MH)).to(at::kFloat);
-  const LayoutTensors& tensors = layout.on(hidden_MH.device());
-  return {ops::pad(chosen, layout), tensors.padding_BT, tensors.lengths_B.unsqueeze(1).to(at::kFloat)};
+  Selection text = select(rows, whole, hidden_MH.device());
+  text.layout.max_length = std::max<std::int64_t>(text.layout.max_length, 1);  // even if no sequence has such a text
+  const LayoutTensors& tensors = text.layout.on(hidden_MH.device());
+  return {ops::pad(text.of(hidden_MH).to(at::kFloat), text.layout), tensors.padding_BT,
+          tensors.lengths_B.unsqueeze(1).to(at::kFloat)};
 }
 
 Tensor mean(const Tensor& states_BTH, const Tensor& lengths_B1) { return states_BTH.sum(1) / lengths_B1.clamp_min(1); }

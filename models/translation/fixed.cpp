@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include "models/ops/padded.hpp"
 #include "models/ops/recurrent.hpp"
 
 namespace attend {
@@ -46,11 +45,9 @@ Tensor FixedImpl::advance(const Tensor& embedded_RE, RecurrentState& state, cons
 // No step reads the output of the previous one, so the layers run over whole sentences.
 Tensor FixedImpl::fused(const Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                         std::span<const DropoutPlace> places) const {
-  std::vector<std::int64_t> sentences;
-  for (std::int64_t b = 0; b < target.size(); ++b) sentences.insert(sentences.end(), target.length(b), b);
   const bool every = use_ == ContextUse::every;
   Tensor context_MW;
-  if (every) context_MW = memory.context_BW.index_select(0, ops::to_tensor(sentences, embedded_ME));
+  if (every) context_MW = memory.context_BW.index_select(0, target.on(embedded_ME.device()).sentences_M);
   Tensor x = every ? at::cat({embedded_ME, context_MW}, 1) : embedded_ME;
   for (std::size_t l = 0; l < decoder_->cells().size(); ++l) {
     if (l > 0) x = ops::dropout(x, places[kLayer + l - 1].dropout);
