@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <cmath>
 
 #include "core/error.hpp"
 #include "models/ops/padded.hpp"
@@ -34,8 +33,7 @@ RecurrentLanguageImpl::RecurrentLanguageImpl(const RecurrentLanguageConfig& conf
               .cell = config.cell, .input = config.width, .hidden = config.width, .layers = config.layers}))) {}
 
 Tensor RecurrentLanguageImpl::embed(const Sequences& tokens, Pass& pass) const {
-  const double scale = std::sqrt(static_cast<double>(config_.width));
-  return embedding_->forward(tokens, scale, {}, pass.dropout(config_.dropout));
+  return embedding_->forward(tokens, embedding_->unit_scale(), {}, pass.dropout(config_.dropout));
 }
 
 std::vector<Tensor> RecurrentLanguageImpl::beginning(std::int64_t rows) const {

@@ -132,7 +132,7 @@ torch::Tensor finish_embedding(const torch::Tensor& rows_ME, const Layout& layou
 
 void EmbeddingImpl::initialise(RandomStream& random) {
   const torch::Tensor& table = weight.master();
-  const double deviation = deviation_ > 0 ? deviation_ : 1 / std::sqrt(static_cast<double>(table.size(1)));
+  const double deviation = deviation_ > 0 ? deviation_ : 1 / unit_scale();
   if (sinusoids_) {
     const at::NoGradGuard no_grad;
     // The standard deviation of a sine is 1 / sqrt(2).

@@ -7,6 +7,7 @@
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -127,6 +128,8 @@ class EmbeddingImpl : public Layer {
   ParameterRole role_of(const torch::Tensor& /*parameter*/) const override { return ParameterRole::table; }
   void visit_weights(const std::function<void(ops::Weight&)>& f) override { f(weight); }
   bool begins_with_sinusoids() const { return sinusoids_; }
+  // sqrt(width), the scale with which rows initially have unit variance.
+  double unit_scale() const { return std::sqrt(static_cast<double>(weight.master().size(1))); }
 
   ops::Weight weight;
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <string>
 
 #include "core/error.hpp"
@@ -70,8 +69,7 @@ class LstmTextEncoder : public TextEncoder {
 
   Encoded forward(const SegmentedSequences& input, Pass& pass,
                   const std::optional<Selection>& selected) const override {
-    const double scale = std::sqrt(static_cast<double>(width_));
-    const Tensor x_MH = embedding_->forward(input.tokens, scale, {}, pass.dropout(dropout_));
+    const Tensor x_MH = embedding_->forward(input.tokens, embedding_->unit_scale(), {}, pass.dropout(dropout_));
     const RecurrenceOutput read = layers_->forward(x_MH, input.tokens.layout, dropout_, pass);
     return {selected ? selected->of(read.output_MC) : read.output_MC, read.last.back().hidden()};
   }

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -78,9 +77,7 @@ AttentionArithmetic of_sentences(const std::vector<AttentionArithmetic>& steps, 
 
 RecurrentSeq2SeqImpl::RecurrentSeq2SeqImpl(const RecurrentConfig& config, std::int64_t bridge_width,
                                            std::int64_t decoder_input, std::optional<Attention> attention)
-    : config_(config),
-      attention_(std::move(attention)),
-      embedding_scale_(std::sqrt(static_cast<double>(config.width))) {
+    : config_(config), attention_(std::move(attention)) {
   ensure(!config.tie_embeddings || config.src_vocabulary == config.tgt_vocabulary,
          "tied tables have the same vocabulary");
   const auto table = [&](const std::string& name, std::int64_t vocabulary, std::int64_t width) {
@@ -187,7 +184,7 @@ std::unique_ptr<DecoderState> RecurrentSeq2SeqImpl::start(const Memory& memory,
 
 Tensor RecurrentSeq2SeqImpl::step(const Memory& /*memory*/, DecoderState& state, const Tensor& previous_R,
                                   Pass& pass) const {
-  const Tensor embedded_RE = tgt_embedding_->forward({previous_R, {}}, embedding_scale_, {}, {});
+  const Tensor embedded_RE = tgt_embedding_->forward({previous_R, {}}, tgt_embedding_->unit_scale(), {}, {});
   const Tensor hidden_RH = advance(embedded_RE, own<RecurrentState>(state), {}, pass);
   const Tensor& weights_RS = own<RecurrentState>(state).attention.weights_RS;
   if (pass.observer() != nullptr && weights_RS.defined()) {
@@ -204,7 +201,7 @@ Tensor RecurrentSeq2SeqImpl::forward(const Batch& batch, Pass& pass) const {
   const auto& memory = own<RecurrentMemory>(*encoded);
   const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
   const Tensor embedded_ME =
-      tgt_embedding_->forward(batch.tgt, embedding_scale_, {}, pass.dropout(config_.dropout), words);
+      tgt_embedding_->forward(batch.tgt, tgt_embedding_->unit_scale(), {}, pass.dropout(config_.dropout), words);
   const std::vector<DropoutPlace> places = dropout_places(pass);
   if (!pass.needs_weights(AttentionPlace::cross, 0) && pass.predicted_share() == 0 &&
       ops::may_fuse_sequences(embedded_ME)) {
@@ -218,8 +215,8 @@ Tensor RecurrentSeq2SeqImpl::with_own_words(const Tensor& embedded_RE, const Ten
   const std::int64_t count = embedded_RE.size(0);  // the rows of the previous step that continue
   const Tensor logits_RV = ops::logits(output_QH.detach().narrow(0, 0, count), output_table(), {});
   const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
-  const Tensor own_RE =
-      tgt_embedding_->forward({logits_RV.argmax(1), {}}, embedding_scale_, {}, pass.dropout(config_.dropout), words);
+  const Tensor own_RE = tgt_embedding_->forward({logits_RV.argmax(1), {}}, tgt_embedding_->unit_scale(), {},
+                                                pass.dropout(config_.dropout), words);
   RandomStream random = pass.random();
   std::vector<std::int64_t> own_rows;
   for (std::int64_t row = 0; row < count; ++row) {

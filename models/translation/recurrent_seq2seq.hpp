@@ -153,7 +153,6 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   torch::Tensor unrolled(const torch::Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                          std::span<const DropoutPlace> places, Pass& pass) const;
 
-  double embedding_scale_;
   SourceEmbedding src_embedding_;  // with the target's table if tied
   Embedding tgt_embedding_ = nullptr;
   Recurrence encoder_ = nullptr;

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -11,12 +10,6 @@
 namespace attend {
 
 using torch::Tensor;
-
-namespace {
-
-double scale_of(const Embedding& table) { return std::sqrt(static_cast<double>(table->weight.master().size(1))); }
-
-}  // namespace
 
 SourceEmbedding::SourceEmbedding(torch::nn::Module& model, Embedding pieces, const FactorTables& factors,
                                  double deviation)
@@ -35,11 +28,11 @@ Tensor SourceEmbedding::forward(const Sequences& src, const Tensor& positions_TH
                                 ops::Dropout words) const {
   const std::int64_t num_factors = src.factors_MJ.defined() ? src.factors_MJ.size(1) : 0;
   ensure(num_factors + 1 == std::ssize(tables_), "the source has the labels of the model's factors");
-  if (num_factors == 0) return tables_[0]->forward(src, scale_of(tables_[0]), positions_TH, dropout, words);
-  std::vector<Tensor> parts = {tables_[0]->forward(src, scale_of(tables_[0]), {}, {})};
+  if (num_factors == 0) return tables_[0]->forward(src, tables_[0]->unit_scale(), positions_TH, dropout, words);
+  std::vector<Tensor> parts = {tables_[0]->forward(src, tables_[0]->unit_scale(), {}, {})};
   for (std::int64_t j = 0; j < num_factors; ++j) {
     const Embedding& table = tables_[j + 1];
-    parts.push_back(table->forward({src.factors_MJ.select(1, j), {}}, scale_of(table), {}, {}));
+    parts.push_back(table->forward({src.factors_MJ.select(1, j), {}}, table->unit_scale(), {}, {}));
   }
   const Tensor rows_ME = combination_ == FactorCombination::concat ? at::cat(parts, 1) : at::stack(parts).sum(0);
   return finish_embedding(rows_ME, src.layout, positions_TH, dropout, words);

@@ -1,6 +1,5 @@
 #include "models/translation/transformer.hpp"
 
-#include <cmath>
 #include <utility>
 
 #include "core/error.hpp"
@@ -62,7 +61,7 @@ TransformerImpl::TransformerImpl(const TransformerConfig& config)
 
 Tensor TransformerImpl::embed(const Sequences& tokens, std::int64_t first, Pass& pass) const {
   const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
-  return tgt_embedding_->forward(tokens, std::sqrt(static_cast<double>(config_.decoder_block.width)),
+  return tgt_embedding_->forward(tokens, tgt_embedding_->unit_scale(),
                                  tgt_positions_.rows(first, tokens.layout.max_length),
                                  pass.dropout(config_.decoder_block.dropout), words);
 }
