@@ -44,7 +44,7 @@ Tensor BertEmbeddingsImpl::forward(const SegmentedSequences& input, Pass& pass) 
   const Tensor positions_TE = positions_.rows(0, input.tokens.layout.max_length);
   const Tensor words_ME = word_embeddings_->forward(input.tokens, 1, positions_TE, ops::Dropout{});
   const Tensor segments_ME = token_type_embeddings_->forward({input.segments_M, {}}, 1, {}, ops::Dropout{});
-  const Tensor normed_ME = norm_->forward(segments_ME, words_ME, ops::Dropout{}).norm;
+  const Tensor normed_ME = norm_->forward(segments_ME, words_ME, ops::Dropout{}, pass).norm;
   const Tensor dropped_ME = ops::dropout(normed_ME, pass.dropout(dropout_));
   return projection_ ? projection_->forward(dropped_ME) : dropped_ME;
 }

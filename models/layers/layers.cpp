@@ -26,6 +26,15 @@ double draw_normal(RandomStream& random) {
   return radius * std::cos(2 * std::numbers::pi * random.uniform());
 }
 
+// Normal with mean 0, truncated at two standard deviations: numbers beyond are redrawn.
+void fill_truncated_normal(const torch::Tensor& parameter, double deviation, RandomStream& random) {
+  fill(parameter, [&] {
+    double x = draw_normal(random);
+    while (std::abs(x) > 2) x = draw_normal(random);
+    return deviation * x;
+  });
+}
+
 }  // namespace
 
 void initialise(const torch::nn::Module& root, std::uint64_t seed) {
@@ -68,14 +77,6 @@ void fill_uniform(const torch::Tensor& parameter, double bound, RandomStream& ra
 
 void fill_normal(const torch::Tensor& parameter, double deviation, RandomStream& random) {
   fill(parameter, [&] { return deviation * draw_normal(random); });
-}
-
-void fill_truncated_normal(const torch::Tensor& parameter, double deviation, RandomStream& random) {
-  fill(parameter, [&] {
-    double x = draw_normal(random);
-    while (std::abs(x) > 2) x = draw_normal(random);
-    return deviation * x;
-  });
 }
 
 torch::Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width) {

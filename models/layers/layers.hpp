@@ -66,8 +66,6 @@ void refresh_weights(const torch::nn::Module& root);
 // Fills an fp32 parameter: uniform in [-bound, bound), or normal with mean 0.
 void fill_uniform(const torch::Tensor& parameter, double bound, RandomStream& random);
 void fill_normal(const torch::Tensor& parameter, double deviation, RandomStream& random);
-// The same, truncated at two standard deviations: numbers beyond are redrawn.
-void fill_truncated_normal(const torch::Tensor& parameter, double deviation, RandomStream& random);
 
 // sin(t / 10000^(2i / H)) in column 2i and the cosine in 2i + 1, for `length` positions t from `first`: [length, H]
 // fp32 (Vaswani et al. 2017, section 3.5).

@@ -52,14 +52,10 @@ class LayerNormImpl : public NormImpl {
   LayerNormImpl(std::int64_t width, double eps, bool centred = true) : NormImpl(width, centred), eps_(eps) {}
 
   torch::Tensor forward(const torch::Tensor& x) const { return ops::layer_norm(x, weight, bias, eps_); }
-  ops::AddNorm forward(const torch::Tensor& x, const torch::Tensor& residual, ops::Dropout dropout) const {
-    return ops::add_layer_norm(x, residual, weight, bias, eps_, dropout);
-  }
-
   torch::Tensor forward(const torch::Tensor& x, const Pass& /*pass*/) const override { return forward(x); }
   ops::AddNorm forward(const torch::Tensor& x, const torch::Tensor& residual, ops::Dropout dropout,
                        const Pass& /*pass*/) const override {
-    return forward(x, residual, dropout);
+    return ops::add_layer_norm(x, residual, weight, bias, eps_, dropout);
   }
 
  private:

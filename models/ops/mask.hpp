@@ -1,6 +1,8 @@
-// The dropout mask: compares a 32-bit hash of (key, index) with a threshold. All paths use it. The hash needs only
-// 32-bit multiplications and shifts, so loops vectorise: "lowbias32" (Wellons 2018, "Prospecting for hash functions").
-// Indices wrap at 2^32.
+// The dropout mask: compares a 32-bit hash of (key, index) with a threshold. All paths use it (kernels/lanes.hpp,
+// plain/ops.cpp). The hash needs only 32-bit multiplications and shifts, so loops vectorise: "lowbias32" (Wellons 2018,
+// "Prospecting for hash functions"). Indices wrap at 2^32. The factor of element i is 0 or `scale`, 1 / (1 - rate):
+//
+//   x = i stride + low,  x = (x ^ x >> 16) first,  x = ((x ^ x >> 15) + high) second,  0 if (x ^ x >> 16) < threshold
 #pragma once
 
 #include <cmath>
@@ -17,14 +19,6 @@ class DropoutMask {
         high_(static_cast<std::uint32_t>(dropout.key >> 32)),
         threshold_(static_cast<std::uint32_t>(std::llround(std::fmin(dropout.rate * 0x1p32, 0x1p32 - 1)))),
         scale_(static_cast<float>(1 / (1 - dropout.rate))) {}
-
-  // The factor of element i: 0 or 1 / (1 - rate).
-  float operator()(std::uint32_t i) const {
-    std::uint32_t x = i * kStride + low_;
-    x = (x ^ (x >> 16)) * kFirst;
-    x = ((x ^ (x >> 15)) + high_) * kSecond;
-    return (x ^ (x >> 16)) < threshold_ ? 0.0f : scale_;
-  }
 
   // False if every factor is 1.
   bool drops() const { return threshold_ > 0; }

@@ -13,7 +13,6 @@ namespace attend::ops {
 // reference in tests of the fast paths, used where there is no fast path. Weights are read from the master.
 namespace plain {
 
-torch::Tensor activate(const torch::Tensor& x, Activation activation);
 decltype(ops::dropout) dropout;
 decltype(ops::linear) linear;
 decltype(ops::gated) gated;

@@ -96,7 +96,7 @@ void check_identity(const fs::path& weights, const TensorMetadata& expected, con
 }
 
 void add_options(TensorMetadata& identity, const std::string& part, const BoundOptions& options) {
-  for (const auto& [name, text] : texts_of(options, [](const BoundOption&) { return true; })) {
+  for (const auto& [name, text] : texts_of(options)) {
     identity.emplace(part + "." + name, text);
   }
 }

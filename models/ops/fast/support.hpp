@@ -50,8 +50,6 @@ class Chunks {
       : rows_(rows),
         count_(std::clamp<std::int64_t>(rows * std::max<std::int64_t>(cost, 1) / 16384, 1, at::get_num_threads())) {}
 
-  std::int64_t count() const { return count_; }
-
   // Calls f(chunk, begin, end) for each part.
   template <class F>
   void run(const F& f) const {

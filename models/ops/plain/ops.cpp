@@ -24,13 +24,6 @@ Tensor dropout_mask(at::IntArrayRef sizes, Dropout dropout, const Tensor& like) 
   return (x.ge(number(mask.threshold())).to(at::kFloat) * mask.scale()).view(sizes);
 }
 
-}  // namespace
-
-Tensor dropout(const Tensor& x, Dropout dropout) {
-  if (dropout.rate == 0) return x;
-  return (x.to(at::kFloat) * dropout_mask(x.sizes(), dropout, x)).to(x.scalar_type());
-}
-
 Tensor activate(const Tensor& x, Activation activation) {
   switch (activation) {
     case Activation::none: return x;
@@ -41,6 +34,13 @@ Tensor activate(const Tensor& x, Activation activation) {
     case Activation::swish: return at::silu(x);
   }
   return {};
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, Dropout dropout) {
+  if (dropout.rate == 0) return x;
+  return (x.to(at::kFloat) * dropout_mask(x.sizes(), dropout, x)).to(x.scalar_type());
 }
 
 Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {
