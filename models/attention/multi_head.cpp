@@ -194,17 +194,17 @@ Tensor MultiHeadAttentionImpl::step_within(const Tensor& x_RH, KeyValueCache& ca
   return output(heads_.to_steps(rows.q(), kv, cache.ancestry, layer, pass), pass);
 }
 
-Tensor MultiHeadAttentionImpl::to_memory(const Tensor& x_MH, const Layout& layout, const KeysValues& memory,
+Tensor MultiHeadAttentionImpl::to_memory(const Tensor& x_MH, const Layout& layout, const DecoderMemory& memory,
                                          std::int64_t layer, Pass& pass) const {
-  const ops::QueriesKeysValues rows{projections_->queries(x_MH), memory.kv_MC};
+  const ops::QueriesKeysValues rows{projections_->queries(x_MH), memory.kv_MC[layer]};
   return output(heads_.within(rows, layout, {}, memory.layout, layer, pass), pass);
 }
 
 Tensor MultiHeadAttentionImpl::step_to_memory(const Tensor& x_RH, std::span<const std::int64_t> sentences,
-                                              std::int64_t step, const KeysValues& memory, std::int64_t layer,
+                                              std::int64_t step, const DecoderMemory& memory, std::int64_t layer,
                                               Pass& pass) const {
   const Tensor q_RH = projections_->queries(x_RH);
-  return output(heads_.to_memory(q_RH, memory.kv_MC, memory.layout, sentences, step, layer, pass), pass);
+  return output(heads_.to_memory(q_RH, memory.kv_MC[layer], memory.layout, sentences, step, layer, pass), pass);
 }
 
 }  // namespace attend

@@ -53,10 +53,10 @@ class Projections {
   virtual torch::Tensor output(const torch::Tensor& context_MH) const = 0;
 };
 
-// The keys and values of a memory in one layer, which must outlive this.
-struct KeysValues {
-  const torch::Tensor& kv_MC;
-  const Layout& layout;
+// The memory of a decoder as stored keys and values (heads.hpp).
+struct DecoderMemory {
+  std::vector<torch::Tensor> kv_MC;  // of each layer
+  Layout layout;
 };
 
 class MultiHeadAttentionImpl : public torch::nn::Module {
@@ -76,11 +76,11 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
     return heads_.stored(projections_->keys_values(memory_MH));
   }
   // Attention of each sentence to the same sentence of the memory: [M, H].
-  torch::Tensor to_memory(const torch::Tensor& x_MH, const Layout& layout, const KeysValues& memory, std::int64_t layer,
-                          Pass& pass) const;
+  torch::Tensor to_memory(const torch::Tensor& x_MH, const Layout& layout, const DecoderMemory& memory,
+                          std::int64_t layer, Pass& pass) const;
   // The same for the newest token of each hypothesis, number `step`: row r attends to sentence sentences[r]. [R, H].
   torch::Tensor step_to_memory(const torch::Tensor& x_RH, std::span<const std::int64_t> sentences, std::int64_t step,
-                               const KeysValues& memory, std::int64_t layer, Pass& pass) const;
+                               const DecoderMemory& memory, std::int64_t layer, Pass& pass) const;
 
  private:
   // From the concatenated vectors of the heads.

@@ -60,15 +60,16 @@ class Attention {
   // Computes the context vectors [R, W] of queries [R, H], in the type of the query, and advances the state.
   torch::Tensor context(const torch::Tensor& query_RH, AttentionState& state, Pass& pass) const;
 
-  // This combination as a form of the fused ops (ops/recurrent.hpp) for a step or for whole sequences.
+  // This combination as a form of the fused ops (ops/recurrent.hpp) for whole sequences.
   struct FusedForm {
     ops::AttentionForm form;
     std::string unsupported;  // the option that prevents it, such as "--attention hard"; empty: none
   };
-  FusedForm fused_step() const;
   FusedForm fused_sequence() const;
 
  private:
+  FusedForm fused_step() const;
+
   AttentionConfig config_;
   std::shared_ptr<Score> score_;
   std::shared_ptr<Scope> scope_;

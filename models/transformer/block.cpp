@@ -76,11 +76,9 @@ Tensor TransformerBlockImpl::attend_within(const Tensor& x_MH, const BlockInput&
 
 Tensor TransformerBlockImpl::attend_to_memory(const Tensor& x_MH, const BlockInput& input, Pass& pass) const {
   const StackInput& stack = input.stack;
-  const KeysValues memory{stack.memory->kv_MC[input.layer], stack.memory->layout};
-  if (stack.cache != nullptr) {
-    return multihead_attn_->step_to_memory(x_MH, stack.sentences, stack.cache->steps() - 1, memory, input.layer, pass);
-  }
-  return multihead_attn_->to_memory(x_MH, input.layout, memory, input.layer, pass);
+  if (stack.cache == nullptr) return multihead_attn_->to_memory(x_MH, input.layout, *stack.memory, input.layer, pass);
+  return multihead_attn_->step_to_memory(x_MH, stack.sentences, stack.cache->steps() - 1, *stack.memory, input.layer,
+                                         pass);
 }
 
 ops::AddNorm TransformerBlockImpl::add(const Tensor& y_MH, const Tensor& x_MH, const Norm& norm, Pass& pass) const {

@@ -74,12 +74,6 @@ struct BlockConfig {
   double layer_drop = 0;  // probability that a stack skips a block in training
 };
 
-// The memory of a decoder as stored keys and values (attention/heads.hpp) for each block.
-struct DecoderMemory {
-  std::vector<torch::Tensor> kv_MC;
-  Layout layout;
-};
-
 // The input of each layer at the tokens before each sentence, to which its tokens attend as well: the memory of
 // Transformer-XL (Dai et al. 2019, arXiv 1901.02860, section 3.2). It gets no gradient.
 struct EarlierTokens {

@@ -121,7 +121,7 @@ TEST(SelfAttention, LinearAttentionHasTheOutputsAndGradientsOfItsWeights) {
         {.heads = {.place = place, .width = kWidth, .heads = 3, .score = ScoreKind::elu1, .dropout = 0.5}});
     const auto forward = [&](const std::vector<Tensor>& inputs, Pass& pass) {
       if (place == AttentionPlace::encoder) return attention->within(inputs[0], layout, nullptr, 0, pass);
-      return attention->to_memory(inputs[0], layout, {attention->keys_values(inputs[1]), memory}, 0, pass);
+      return attention->to_memory(inputs[0], layout, {{attention->keys_values(inputs[1])}, memory}, 0, pass);
     };
     std::vector<Tensor> inputs{x};
     if (place == AttentionPlace::cross) inputs.push_back(y);
