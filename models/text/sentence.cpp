@@ -90,7 +90,10 @@ std::optional<SentenceOptions> read_sentence_transformer(const fs::path& directo
   options.max_length = length_in(settings, "max_seq_length");
   if (!options.max_length) options.max_length = length_in(tokens, "model_max_length");
   options.max_length = std::min(options.max_length.value_or(positions), positions);
-  if (read_object(settings).value("do_lower_case", false) && tokenizer.encode("A B C") != tokenizer.encode("a b c")) {
+  const nlohmann::json of_transformer = read_object(settings);
+  if (of_transformer.contains("do_lower_case") &&
+      json_member<bool>(of_transformer, "do_lower_case", settings.string()) &&
+      tokenizer.encode("A B C") != tokenizer.encode("a b c")) {
     refuse(settings, "do_lower_case with a cased tokenizer");
   }
   const fs::path prompts = directory / "config_sentence_transformers.json";
