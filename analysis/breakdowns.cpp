@@ -146,8 +146,8 @@ Breakdown by_position(const TranslatedSet& set) {
                    [](std::size_t, const Words& words, std::size_t i) { return 5 * i / words.size(); });
 }
 
-std::vector<NgramDifference> ngram_differences(const TranslatedSet& set) {
-  constexpr std::size_t kLongest = 3, kMostShown = 30;
+std::vector<NgramDifference> ngram_differences(const TranslatedSet& set, std::size_t most) {
+  constexpr std::size_t kLongest = 3;
   const std::size_t num_systems = set.outputs.size();
   const auto count_ngrams = [](const Words& words) {
     std::map<std::string, std::int64_t> counts;
@@ -188,7 +188,7 @@ std::vector<NgramDifference> ngram_differences(const TranslatedSet& set) {
   std::ranges::sort(differences, [&](const NgramDifference& a, const NgramDifference& b) {
     return spread(a) != spread(b) ? spread(a) > spread(b) : a.text < b.text;
   });
-  if (differences.size() > kMostShown) differences.resize(kMostShown);
+  if (differences.size() > most) differences.resize(most);
   return differences;
 }
 

@@ -181,15 +181,14 @@ std::vector<StepTime> times_of_updates(const std::vector<std::int64_t>& lengths,
   return times;
 }
 
-std::vector<StepTime> step_times(const Run& run) {
-  constexpr std::int64_t kPieces = 800;
+std::vector<StepTime> step_times(const Run& run, std::int64_t pieces, std::vector<std::int64_t> lengths) {
   const Seq2Seq model =
       make_seq2seq(run.config, {.src = run.tokenizers.src.size(), .tgt = run.tokenizers.tgt.size()}, /*seed=*/1);
   model->to(run.model->device());
   TranslationObjective objective(model, {}, run.config.attention == ChoiceKind::hard);
   std::uint64_t number = 0;
   const auto update_of = [&](std::int64_t length) {
-    return [&, batch = random_batch(run, kPieces / length, length)] {
+    return [&, batch = random_batch(run, std::max<std::int64_t>(1, pieces / length), length)] {
       Pass pass = Pass::train(number++);
       Tensor loss;
       for (const LossSum& sum : objective.losses(batch, pass)) loss = loss.defined() ? loss + sum.loss : sum.loss;
@@ -198,7 +197,6 @@ std::vector<StepTime> step_times(const Run& run) {
       model->zero_grad();
     };
   };
-  std::vector<std::int64_t> lengths = {10, 20, 40, 80};
   std::erase_if(lengths,
                 [&](std::int64_t length) { return run.config.longest_source && length > *run.config.longest_source; });
   return times_of_updates(lengths, update_of, milliseconds_now);

@@ -38,9 +38,10 @@ using UpdateOfLength = std::function<std::function<void()>(std::int64_t length)>
 std::vector<StepTime> times_of_updates(const std::vector<std::int64_t>& lengths, const UpdateOfLength& update_of,
                                        const Milliseconds& now);
 
-// The same for the forward and backward pass, in fp32, over about 800 random target pieces in sentences of 10, 20, 40
-// and 80 pieces on both sides. Uses a new model of the run's architecture; lengths that it cannot read
-// (--longest-source) are left out.
-std::vector<StepTime> step_times(const Run& run);
+// The same for the forward and backward pass, in fp32, over about `pieces` random target pieces in sentences of each
+// length on both sides. Uses a new model of the run's architecture; lengths that it cannot read (--longest-source) are
+// left out.
+std::vector<StepTime> step_times(const Run& run, std::int64_t pieces = 800,
+                                 std::vector<std::int64_t> lengths = {10, 20, 40, 80});
 
 }  // namespace attend

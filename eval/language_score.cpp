@@ -37,8 +37,8 @@ std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<cons
     const WindowBatch batch = make_window_batch(texts, windows, chosen, end, model.device());
     if (config.differentiate) {
       return config.differentiate(windows[chosen.front()].text, [&](Pass& pass) {
-        return loss_of_labels(batch.scored.of(model.forward(batch.tokens, pass)), model.output_table(),
-                              {}, batch.labels_K);
+        return loss_of_labels(batch.scored.of(model.forward(batch.tokens, pass)), model.output_table(), {},
+                              batch.labels_K);
       });
     }
     const c10::InferenceMode inference;

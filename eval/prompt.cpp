@@ -39,8 +39,8 @@ std::vector<double> log_probs_of_words(const LanguageModelImpl& model, const std
   }
   const WindowBatch batch = make_window_batch(texts, windows, chosen, samples.front()->ids.front(), model.device());
   Pass pass = Pass::inference();
-  const Tensor log_p_K = log_probs_of_labels(batch.scored.of(model.forward(batch.tokens, pass)), model.output_table(),
-                                             {}, batch.labels_K);
+  const Tensor log_p_K =
+      log_probs_of_labels(batch.scored.of(model.forward(batch.tokens, pass)), model.output_table(), {}, batch.labels_K);
   std::vector<double> sums(samples.size());
   const float* next = log_p_K.const_data_ptr<float>();
   for (const std::size_t s : chosen) {

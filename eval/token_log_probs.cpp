@@ -86,8 +86,8 @@ std::vector<std::vector<double>> in_segments(const LanguageModelImpl& model,
       tokens.ids_M = ops::to_tensor(ids, table);
       const c10::InferenceMode inference;
       Pass pass = Pass::inference();
-      const Tensor found_M = log_probs_of_labels(model.forward(tokens, pass, &carried), model.output_table(),
-                                                 {}, ops::to_tensor(labels, table));
+      const Tensor found_M = log_probs_of_labels(model.forward(tokens, pass, &carried), model.output_table(), {},
+                                                 ops::to_tensor(labels, table));
       const float* found = found_M.const_data_ptr<float>();
       for (const std::size_t i : rows) {
         const std::size_t stop = std::min(begin + kSegmentTokens, texts[i].size());
@@ -106,8 +106,7 @@ Tensor next_log_probs(const LanguageModelImpl& model, const Sequences& tokens, c
   const c10::InferenceMode inference;
   Pass pass = Pass::inference();
   const Tensor last_B = tokens.layout.on(tokens.ids_M.device()).offsets_B1.slice(0, 1) - 1;
-  return log_probs_of_labels(model.forward(tokens, pass).index_select(0, last_B), model.output_table(),
-                             {}, labels_B);
+  return log_probs_of_labels(model.forward(tokens, pass).index_select(0, last_B), model.output_table(), {}, labels_B);
 }
 
 std::vector<std::vector<double>> text_log_probs(const LanguageModelImpl& model,

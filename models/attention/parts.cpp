@@ -101,9 +101,9 @@ SelfAttentionRecipe recipe_of(SelfAttentionKind kind) {
     case attention: return {.make = attention_score};
     case uniform:
       return {
-          .reads_queries = false,
-          .reads_keys = false,
-          .make = [](const ScoreWidths& /*widths*/, ScoreKind /*score*/) { return std::make_shared<UniformScore>(); }};
+          .reads_queries = false, .reads_keys = false, .make = [](const ScoreWidths& /*widths*/, ScoreKind /*score*/) {
+            return std::make_shared<UniformScore>();
+          }};
     case dense: return {.reads_keys = false, .has_table = true, .make = synthesizer};
     case random:
     case fixed_random: return {.reads_queries = false, .reads_keys = false, .has_table = true, .make = synthesizer};

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-
 #include "core/error.hpp"
 #include "models/ops/padded.hpp"
 

@@ -83,7 +83,8 @@ class SpanHead : public Head {
   // -log of the softmax over the tokens of each sequence, at `places_B`, summed over sequences.
   static Tensor nll(const Tensor& logits_M, const Tensor& places_B, const Layout& layout) {
     const Tensor& missing_BT = layout.on(logits_M.device()).padding_BT;
-    const Tensor logits_BT = ops::pad(logits_M, layout).masked_fill(missing_BT, -std::numeric_limits<float>::infinity());
+    const Tensor logits_BT =
+        ops::pad(logits_M, layout).masked_fill(missing_BT, -std::numeric_limits<float>::infinity());
     return at::cross_entropy_loss(logits_BT, places_B, {}, kSum);
   }
 };

@@ -38,8 +38,8 @@ class LanguageParity : public testing::TestWithParam<LanguageCell> {
     Carried carried;
     std::vector<at::Tensor> losses;
     for (const std::string name : {"first", "second"}) {
-      losses.push_back(ops::cross_entropy(model_->forward(segment(name), pass, &carried), model_->output_table(),
-                                          {}, fixture_.tensor(name + ".labels"), 0.1)
+      losses.push_back(ops::cross_entropy(model_->forward(segment(name), pass, &carried), model_->output_table(), {},
+                                          fixture_.tensor(name + ".labels"), 0.1)
                            .loss);
     }
     const at::Tensor loss = losses[0] + losses[1];

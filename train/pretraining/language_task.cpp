@@ -15,8 +15,7 @@ std::int64_t lanes_of(const PretrainingConfig& config) {
 }
 
 std::unique_ptr<LanguageObjective> language_objective(const LanguageModel& model, const PretrainingConfig& config) {
-  return std::make_unique<LanguageObjective>(model, lanes_of(config),
-                                             *config.max_tokens / config.instances.length,
+  return std::make_unique<LanguageObjective>(model, lanes_of(config), *config.max_tokens / config.instances.length,
                                              torch::Device(config.run.device));
 }
 
@@ -72,8 +71,7 @@ std::vector<ValidationMetric> LanguageTask::validate(const std::filesystem::path
   measure_held_out(*held_out_, config_.valid_tokens, ranks, [&](const LanguageBatch& batch) {
     Pass pass = Pass::inference();
     const torch::Tensor hidden_MH = model_->forward(batch.tokens, pass, &carried);
-    const ops::CrossEntropy result =
-        ops::cross_entropy(hidden_MH, model_->output_table(), {}, batch.labels_M, 0);
+    const ops::CrossEntropy result = ops::cross_entropy(hidden_MH, model_->output_table(), {}, batch.labels_M, 0);
     nll += result.nll().item<double>();
     count += static_cast<double>(tokens_of(batch));
     correct += result.num_correct.item<double>();

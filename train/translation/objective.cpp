@@ -51,12 +51,11 @@ TranslationObjective::TranslationObjective(Seq2Seq model, const ObjectiveConfig&
     : model_(std::move(model)), config_(config), gates_(gates_of(*model_)), gate_penalty_(gate_penalty) {
   if (samples) reinforce_.emplace(config.reinforce_weight, config.entropy_weight);
   if (alignment.guides()) {
-    guided_.push_back(
-        {AttentionPlace::cross, *alignment.layer, 0, &Batch::alignment, "alignment", alignment.weight});
+    guided_.push_back({AttentionPlace::cross, *alignment.layer, 0, &Batch::alignment, "alignment", alignment.weight});
   }
   if (relations.guides()) {
-    guided_.push_back({AttentionPlace::encoder, *relations.layer, relations.head, &Batch::relations, "relations",
-                       relations.weight});
+    guided_.push_back(
+        {AttentionPlace::encoder, *relations.layer, relations.head, &Batch::relations, "relations", relations.weight});
   }
 }
 

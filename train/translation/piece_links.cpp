@@ -172,9 +172,7 @@ PieceLinks::PieceLinks(const std::vector<TreeSentence>& trees, const std::string
                              });
                            })) {}
 
-IdCache::Shape PieceLinks::shape() const {
-  return {.vocabulary = max_length_, .record_bytes = sizeof(Record)};
-}
+IdCache::Shape PieceLinks::shape() const { return {.vocabulary = max_length_, .record_bytes = sizeof(Record)}; }
 
 std::vector<std::int32_t> PieceLinks::linked_pieces(std::uint64_t line) const {
   const auto records = cache_.records<Record>();
