@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/language/language_model.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/ops/dispatch.hpp"
@@ -20,9 +21,11 @@
 
 namespace attend {
 
-// `model` is a translation or a language model.
-torch::Tensor logits_of(const auto& model, const torch::Tensor& hidden_MH) {
+inline torch::Tensor logits_of(const Seq2SeqImpl& model, const torch::Tensor& hidden_MH) {
   return ops::logits(hidden_MH, model.output_table(), model.output_bias());
+}
+inline torch::Tensor logits_of(const LanguageModelImpl& model, const torch::Tensor& hidden_MH) {
+  return ops::logits(hidden_MH, model.output_table(), {});
 }
 
 // Within `tolerance`, times the largest value if that is above 1.
