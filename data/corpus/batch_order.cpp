@@ -4,7 +4,6 @@
 #include <limits>
 #include <numeric>
 #include <ranges>
-#include <utility>
 
 #include "core/error.hpp"
 #include "core/random.hpp"
@@ -22,8 +21,19 @@ std::int64_t padded(std::span<const std::uint32_t> examples, const std::vector<P
 }
 
 // A length, randomly increased by up to 1 + length / 8.
-std::int32_t lift(std::int32_t length, std::uint64_t random) {
-  return length + static_cast<std::int32_t>(random % static_cast<std::uint64_t>(2 + length / 8));
+std::uint32_t lift(std::uint32_t length, std::uint64_t random) {
+  return length + static_cast<std::uint32_t>(random % (2 + length / 8));
+}
+
+// A stable sort in linear time.
+template <class Key>
+void counting_sort(std::vector<std::uint32_t>& items, std::uint32_t num_keys, const Key& key) {
+  std::vector<std::uint32_t> place(num_keys + 1);
+  for (const auto item : items) ++place[key(item) + 1];
+  std::partial_sum(place.begin(), place.end(), place.begin());
+  std::vector<std::uint32_t> sorted(items.size());
+  for (const auto item : items) sorted[place[key(item)]++] = item;
+  items.swap(sorted);
 }
 
 std::vector<PairLength> lengths_of(const EncodedCorpus& corpus) {
@@ -64,14 +74,19 @@ BatchOrder::Epoch BatchOrder::epoch(std::int64_t epoch, std::vector<PairLength> 
   std::iota(examples.begin(), examples.end(), 0u);
   shuffle(examples, random);
 
-  std::vector<std::pair<std::int32_t, std::int32_t>> sizes;  // of each example: target, and source or its negative
-  sizes.reserve(lengths.size());
-  for (std::uint64_t example = 0; example < lengths.size(); ++example) {
-    const std::int32_t src = lift(lengths[example].src, mix_bits(key + example));
-    const std::int32_t tgt = lift(lengths[example].tgt, mix_bits(key ^ example));
-    sizes.emplace_back(tgt, tgt % 2 == 0 ? src : -src);
+  std::uint32_t num_src = 0;
+  std::uint32_t num_tgt = 0;
+  const auto lifted_src = [&](std::uint32_t example) { return lift(lengths[example].src, mix_bits(key + example)); };
+  const auto lifted_tgt = [&](std::uint32_t example) { return lift(lengths[example].tgt, mix_bits(key ^ example)); };
+  for (const auto example : examples) {
+    num_src = std::max(num_src, lifted_src(example) + 1);
+    num_tgt = std::max(num_tgt, lifted_tgt(example) + 1);
   }
-  std::ranges::stable_sort(examples, {}, [&](std::uint32_t example) { return sizes[example]; });
+  counting_sort(examples, num_src, [&](std::uint32_t example) {
+    const std::uint32_t src = lifted_src(example);
+    return lifted_tgt(example) % 2 == 0 ? src : num_src - 1 - src;
+  });
+  counting_sort(examples, num_tgt, lifted_tgt);
 
   std::int64_t longest = 0;
   for (std::uint32_t i = 0; i < examples.size(); ++i) {
