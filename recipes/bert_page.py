@@ -32,7 +32,7 @@ def page(kinds, results):
         made(results, "bert_variants", "`recipes/pretraining mini` on English Wikipedia", "bert_variants"),
         f"Each encoder differs from the baseline (learned positions initialised as sinusoids, post-norm, layer norm, GELU) by the options below "
         f"and was pretrained for {sorted_set(results, 'minutes')} minutes, in which a slower one sees fewer tokens. Held-out loss: on a fixed "
-        "15 % of the tokens. Fine-tuned by recipes/finetuning: validation scores in percent, mean ± standard deviation over three fine-tuning "
+        "15 % of the tokens. Fine-tuned by recipes/finetuning, on a fifth of SST-2: validation scores in percent, mean ± standard deviation over three fine-tuning "
         "seeds; better or worse than the baseline if the means differ by more than the sum of both standard deviations. Pretraining has one "
         "seed, whose noise is not included.\n",
         scores(kinds),
