@@ -2,7 +2,7 @@
 
 import math
 
-from page_parts import TEST, interval, made, options, svg, table, test_bleu, text_at
+from page_parts import TEST, Axis, interval, legend, line_chart, line_picture, made, options, table, test_bleu
 
 NAMES = {"bahdanau": "Bahdanau", "luong": "Luong", "fixed": "No attention", "transformer": "Transformer, 4 + 4 layers of 128",
          "transformer_wide": "Transformer, 2 + 2 layers of 256"}
@@ -43,24 +43,11 @@ def amounts_of(lines):
 def small_chart(left, title, lines, label):
     amounts = amounts_of(lines)
     top_score = 5 * math.ceil(max(test_bleu(row)["score"] for points in lines.values() for _, row in points) / 5)
-
-    def x(place):
-        return left + WIDTH * math.log(place / amounts[0]) / (math.log(amounts[-1] / amounts[0]) or 1)  # 1: a single amount
-
-    def y(score):
-        return TOP + HEIGHT * (1 - score / top_score)
-
-    drawn = [text_at(left, TOP - 18, "start", title)]
-    for score in range(0, top_score + 1, 5):
-        drawn += [f'<line class="grid" x1="{left}" x2="{left + WIDTH}" y1="{y(score):.1f}" y2="{y(score):.1f}"/>',
-                  text_at(left - 8, f"{y(score) + 4:.1f}", "end", str(score))]
-    drawn += [text_at(f"{x(place):.1f}", TOP + HEIGHT + 20, "middle", label(place)) for place in amounts]
-    for kind, points in lines.items():
-        path = " ".join(f"{x(place):.1f},{y(test_bleu(row)['score']):.1f}" for place, row in points)
-        drawn.append(f'<polyline class="{kind}" points="{path}"/>')
-        drawn += [f'<circle class="{kind}" cx="{x(place):.1f}" cy="{y(test_bleu(row)["score"]):.1f}" r="3"><title>{NAMES[kind]}, '
-                  f'{label(place)}: {test_bleu(row)["score"]:.1f}</title></circle>' for place, row in points]
-    return drawn
+    drawn = [(kind, [(place, test_bleu(row)["score"], f"{NAMES[kind]}, {label(place)}: {test_bleu(row)['score']:.1f}")
+                     for place, row in points]) for kind, points in lines.items()]
+    return line_chart(left, TOP, WIDTH, HEIGHT, title, drawn,
+                      Axis(amounts[0], amounts[-1], [(place, label(place)) for place in amounts], logarithmic=True),
+                      Axis(0, top_score, [(score, str(score)) for score in range(0, top_score + 1, 5)]))
 
 
 def of_pairs(pairs):
@@ -75,15 +62,10 @@ def picture(results):
     training, text = lines_of(results, False), lines_of(results, True)
     width = LEFT + WIDTH + (WIDTH + GAP if training and text else 0) + 24
     height = TOP + HEIGHT + 40 + 20 * len(NAMES)
-    style = "".join(f".{kind}{{stroke:{light};--fill:{light}}}" for kind, (light, _) in COLOURS.items())
-    dark = "".join(f".{kind}{{stroke:{shade};--fill:{shade}}}" for kind, (_, shade) in COLOURS.items())
     drawn = [*(small_chart(LEFT, "BLEU by target tokens of training", training, of_tokens) if training else []),
-             *(small_chart(LEFT + (WIDTH + GAP if training else 0), "BLEU by sentence pairs of text", text, of_pairs) if text else [])]
-    for place, kind in enumerate(training | text):
-        y = TOP + HEIGHT + 50 + 20 * place
-        drawn += [f'<polyline class="{kind}" points="{LEFT},{y - 4} {LEFT + 28},{y - 4}"/>', text_at(LEFT + 36, y, "start", NAMES[kind])]
-    return svg(width, height, "BLEU on the test set by target tokens of training and by sentence pairs of text", 13,
-               "polyline{fill:none;stroke-width:2}circle{fill:var(--fill)}", style, dark, drawn)
+             *(small_chart(LEFT + (WIDTH + GAP if training else 0), "BLEU by sentence pairs of text", text, of_pairs) if text else []),
+             *legend(LEFT, TOP + HEIGHT + 50, {kind: NAMES[kind] for kind in training | text})]
+    return line_picture(width, height, "BLEU on the test set by target tokens of training and by sentence pairs of text", COLOURS, drawn)
 
 
 def scores(lines, label):

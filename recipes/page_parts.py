@@ -2,6 +2,7 @@
 
 import dataclasses
 import html
+import math
 
 TEST, VALID = "test_2016_flickr", "val"
 
@@ -76,6 +77,55 @@ def svg(width, height, title, size, styles, light, dark, drawn):
         f"<style>text{{font:{size}px sans-serif;fill:#1f2328}}.grid{{stroke:#d1d9e0}}{styles}{light}@media(prefers-color-scheme:dark){{"
         f"text{{fill:#e6edf3}}.grid{{stroke:#3d444d}}{dark}}}</style>",
         *drawn, "</svg>\n"])
+
+
+@dataclasses.dataclass
+class Axis:
+    """Values from `low` to `high`, and its ticks (value, label)."""
+    low: float
+    high: float
+    ticks: list
+    logarithmic: bool = False
+
+    def share(self, value):
+        """The place of a value: 0 at `low`, 1 at `high`."""
+        low, high, value = (math.log10(number) if self.logarithmic else number for number in (self.low, self.high, value))
+        return (value - low) / ((high - low) or 1)
+
+
+def line_chart(left, top, width, height, title, lines, across, up):
+    """Lines (class, points), a point being (x, y, words), on the axes `across` and `up`; a point with words has a dot, which shows them."""
+    def x(value):
+        return f"{left + width * across.share(value):.1f}"
+
+    def y(value):
+        return f"{top + height * (1 - up.share(value)):.1f}"
+
+    drawn = [text_at(left, top - 18, "start", title)]
+    for value, label in up.ticks:
+        drawn += [f'<line class="grid" x1="{left}" x2="{left + width}" y1="{y(value)}" y2="{y(value)}"/>',
+                  text_at(left - 8, f"{float(y(value)) + 4:.1f}", "end", label)]
+    drawn += [text_at(x(value), top + height + 20, "middle", label) for value, label in across.ticks]
+    for kind, points in lines:
+        drawn.append(f'<polyline class="{kind}" points="{" ".join(f"{x(place)},{y(value)}" for place, value, _ in points)}"/>')
+        drawn += [f'<circle class="{kind}" cx="{x(place)}" cy="{y(value)}" r="3"><title>{html.escape(words)}</title></circle>'
+                  for place, value, words in points if words]
+    return drawn
+
+
+def legend(left, top, names):
+    """One name per line, with the line of its class."""
+    drawn = []
+    for place, (kind, name) in enumerate(names.items()):
+        y = top + 20 * place
+        drawn += [f'<polyline class="{kind}" points="{left},{y - 4} {left + 28},{y - 4}"/>', text_at(left + 36, y, "start", name)]
+    return drawn
+
+
+def line_picture(width, height, title, colours, drawn):
+    """A picture of line charts; `colours` has the light and the dark colour of each class."""
+    light, dark = ("".join(f".{kind}{{stroke:{pair[shade]};--fill:{pair[shade]}}}" for kind, pair in colours.items()) for shade in (0, 1))
+    return svg(width, height, title, 13, "polyline{fill:none;stroke-width:2}circle{fill:var(--fill)}", light, dark, drawn)
 
 
 @dataclasses.dataclass

@@ -44,6 +44,11 @@ def rows_of(kinds, seeds):
     return {kind if seed == 1 else f"{kind}_seed{seed}": Row(kind, seed, options) for seed in seeds for kind, options in kinds.items()}
 
 
+def updates_of(millions):
+    """The number of updates for so many million target tokens of Multi30k."""
+    return round(millions / 4 * COMMON["max-steps"])
+
+
 def parser(about, name, rows):
     result = recipe.parser(about, name, name, epilog=EPILOG)
     result.add_argument("--rows", nargs="+", choices=rows, default=list(rows), metavar="ROW", help=", ".join(rows))

@@ -1,0 +1,101 @@
+"""The page of recipes/rates: held-out loss by learning rate, with one line per family, and the rate that is chosen at each amount."""
+
+import math
+
+from curves_page import COLOURS, of_tokens
+from page_parts import Axis, legend, line_chart, line_picture, made, table
+
+NAMES = {"bahdanau": "Bahdanau", "luong": "Luong", "fixed": "No attention", "transformer": "Transformer, 2 + 2 layers of 256"}
+WIDTH, HEIGHT, LEFT, TOP = 420, 240, 48, 44
+
+
+def losses(results, amount, warmup):
+    """{family: {rate: held-out loss}}, by rate."""
+    found = {}
+    for row in sorted(results, key=lambda row: row["rate"]):
+        if row["millions"] == amount and row["warmup"] == warmup:
+            found.setdefault(row["kind"], {})[row["rate"]] = row["valid_loss"]
+    return {kind: found[kind] for kind in NAMES if kind in found}
+
+
+def best(by_rate):
+    return min(by_rate, key=by_rate.get)
+
+
+def of_rate(rate):
+    """2e-3 for 0.002."""
+    digits, exponent = f"{rate:e}".split("e")
+    return f"{float(digits):g}e{int(exponent)}"
+
+
+def losses_table(found):
+    rates = sorted({rate for by_rate in found.values() for rate in by_rate})
+
+    def cell(by_rate, rate):
+        if rate not in by_rate:
+            return ""
+        return f"**{by_rate[rate]:.3f}**" if rate == best(by_rate) else f"{by_rate[rate]:.3f}"
+
+    return table(["model", *map(of_rate, rates)],
+                 [[NAMES[kind], *(cell(by_rate, rate) for rate in rates)] for kind, by_rate in found.items()])
+
+
+def chosen_table(by_amount):
+    """The best rate by amount; in brackets if no higher or no lower rate was tried."""
+    def cell(by_rate):
+        if len(by_rate) < 2:
+            return ""
+        rate = best(by_rate)
+        return f"({of_rate(rate)})" if rate in (min(by_rate), max(by_rate)) else of_rate(rate)
+
+    return table(["model", *map(of_tokens, by_amount)],
+                 [[name, *(cell(found.get(kind, {})) for found in by_amount.values())] for kind, name in NAMES.items()])
+
+
+def warmup_table(results, short, usual):
+    """The losses of rows that differ in their warm-up alone."""
+    pairs = []
+    for row in results:
+        if row["warmup"] != short:
+            continue
+        other = losses(results, row["millions"], usual).get(row["kind"], {}).get(row["rate"])
+        if other is not None:
+            pairs.append([NAMES[row["kind"]], of_tokens(row["millions"]), of_rate(row["rate"]), f"{row['valid_loss']:.3f}", f"{other:.3f}"])
+    return table(["model", "target tokens", "rate", f"warm-up {short:.0%}", f"warm-up {usual:.0%}"], sorted(pairs))
+
+
+def picture(amount, found):
+    numbers = [loss for by_rate in found.values() for loss in by_rate.values()]
+    rates = sorted({rate for by_rate in found.values() for rate in by_rate})
+    low, high = math.floor(5 * min(numbers)) / 5, math.ceil(5 * max(numbers)) / 5
+    marks = [low + step / 5 for step in range(round(5 * (high - low)) + 1)]
+    lines = [(kind, [(rate, loss, f"{NAMES[kind]}, {of_rate(rate)}: {loss:.3f}") for rate, loss in by_rate.items()])
+             for kind, by_rate in found.items()]
+    drawn = line_chart(LEFT, TOP, WIDTH, HEIGHT, f"Held-out loss by learning rate after {of_tokens(amount)} target tokens", lines,
+                       Axis(rates[0], rates[-1], [(rate, of_rate(rate)) for rate in rates], logarithmic=True),
+                       Axis(low, high, [(mark, f"{mark:.1f}") for mark in marks]))
+    names = {kind: NAMES[kind] for kind in found}
+    return line_picture(LEFT + WIDTH + 24, TOP + HEIGHT + 40 + 20 * len(names), "Held-out loss by learning rate", COLOURS,
+                        [*drawn, *legend(LEFT, TOP + HEIGHT + 50, names)])
+
+
+def files(results):
+    short, usual = sorted({row["warmup"] for row in results})[0], max(row["warmup"] for row in results)
+    by_amount = {amount: losses(results, amount, usual) for amount in sorted({row["millions"] for row in results})}
+    largest = max(by_amount)
+    lines = [
+        "# Learning rates\n",
+        made(results, "rates", "Multi30k English-German", "rates"),
+        f"AdamW with the settings of recipes/rnn_attention.toml, one seed; a schedule as long as the training, of which the first {usual:.0%} are "
+        "warm-up and the rest decays linearly. Held-out loss: nats per piece of val at the end of training; the lowest is bold. No test set is "
+        "read.\n",
+        "![Held-out loss by learning rate](rates.svg)\n",
+        "## The rate of each family\n\nBy million target tokens of training. In brackets: no rate beyond it was tried. These are the rates of "
+        "`--learning-rate auto` and of the recipes.\n",
+        chosen_table(by_amount),
+    ]
+    for amount, found in reversed(by_amount.items()):
+        lines += [f"## {of_tokens(amount)} target tokens\n", losses_table(found)]
+    if short != usual:
+        lines += ["## Warm-up\n", warmup_table(results, short, usual)]
+    return {"rates.md": "\n".join(lines), "rates.svg": picture(largest, by_amount[largest])}
