@@ -2,12 +2,12 @@
 
 import math
 
-from page_parts import TEST, Axis, interval, legend, line_chart, line_picture, made, options, table, test_bleu
+import rates_page
+from page_parts import TEST, Axis, interval, legend, line_chart, line_picture, made, of_tokens, options, table, test_bleu
 
 NAMES = {"bahdanau": "Bahdanau", "luong": "Luong", "fixed": "No attention", "transformer": "Transformer, 4 + 4 layers of 128",
          "transformer_wide": "Transformer, 2 + 2 layers of 256"}
-COLOURS = {"bahdanau": ("#0969da", "#4493f8"), "luong": ("#9a6700", "#d29922"), "fixed": ("#59636e", "#9198a1"),
-           "transformer": ("#1a7f37", "#3fb950"), "transformer_wide": ("#8250df", "#ab7df8")}
+COLOURS = rates_page.COLOURS | {"transformer_wide": ("#8250df", "#ab7df8")}
 # The kinds of recipes/rnn_attention whose rows are those with 4 million target tokens.
 SHARED = {"fixed": "fixed", "luong_general": "luong", "bahdanau": "bahdanau", "transformer": "transformer_wide"}
 WHOLE = 29000  # pairs of the whole text
@@ -54,10 +54,6 @@ def of_pairs(pairs):
     return f"{pairs / 1000:g}k"
 
 
-def of_tokens(millions):
-    return f"{millions:g} M"
-
-
 def picture(results):
     training, text = lines_of(results, False), lines_of(results, True)
     width = LEFT + WIDTH + (WIDTH + GAP if training and text else 0) + 24
@@ -92,13 +88,14 @@ def chart_section(title, lines, label, words):
     return [f"## {title}\n\n{words}\n", scores(lines, label), gaps(lines, label)] if lines else []
 
 
-def page(results, recurrent):
+def page(results, recurrent, rates):
     training, text = lines_of(results, False), lines_of(results, True)
     shared = (" The rows with 4 million tokens, but for the Transformer of width 128, are those of seed 1 of "
               "[rnn_attention](rnn_attention.md), which has more seeds.") if recurrent else ""
     return "\n".join([
         "# BLEU by amount of training and of text\n",
         made(results, "curves", "Multi30k English-German", "curves"),
+        *rates_page.note(results, rates),
         f"BLEU on {TEST} with 95 % intervals, one seed; translations with the average of the last three checkpoints and beam size 5. The "
         "settings of a model do not depend on the amount; the warm-up takes the same share of each training. Where a difference changes its sign, "
         "the curves of two models cross.\n",
@@ -113,6 +110,6 @@ def page(results, recurrent):
     ])
 
 
-def files(results, recurrent):
+def files(results, recurrent, rates):
     together = results + shared_rows(recurrent)
-    return {"curves.md": page(together, recurrent), "curves.svg": picture(together)}
+    return {"curves.md": page(together, recurrent, rates), "curves.svg": picture(together)}

@@ -11,6 +11,10 @@ def interval(score):
     return f"{score['score']:.1f} ({score['low']:.1f} to {score['high']:.1f})"
 
 
+def of_tokens(millions):
+    return f"{millions:g} M"
+
+
 def table(heads, rows):
     lines = [heads, ["---"] * len(heads), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)

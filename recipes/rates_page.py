@@ -2,10 +2,13 @@
 
 import math
 
-from curves_page import COLOURS, of_tokens
-from page_parts import Axis, legend, line_chart, line_picture, made, table
+from page_parts import Axis, legend, line_chart, line_picture, made, of_tokens, table
+from recipe import read_all
 
 NAMES = {"bahdanau": "Bahdanau", "luong": "Luong", "fixed": "No attention", "transformer": "Transformer, 2 + 2 layers of 256"}
+COLOURS = {"bahdanau": ("#0969da", "#4493f8"), "luong": ("#9a6700", "#d29922"), "fixed": ("#59636e", "#9198a1"),
+           "transformer": ("#1a7f37", "#3fb950")}
+FEWEST = 2  # a rate is chosen among at least so many
 WIDTH, HEIGHT, LEFT, TOP = 420, 240, 48, 44
 
 
@@ -43,7 +46,7 @@ def losses_table(found):
 def chosen_table(by_amount):
     """The best rate by amount; in brackets if no higher or no lower rate was tried."""
     def cell(by_rate):
-        if len(by_rate) < 2:
+        if len(by_rate) < FEWEST:
             return ""
         rate = best(by_rate)
         return f"({of_rate(rate)})" if rate in (min(by_rate), max(by_rate)) else of_rate(rate)
@@ -79,8 +82,47 @@ def picture(amount, found):
                         [*drawn, *legend(LEFT, TOP + HEIGHT + 50, names)])
 
 
+def usual_warmup(results):
+    return max(row["warmup"] for row in results)
+
+
+def chosen(results):
+    """{family: {amount: rate}}"""
+    found = {}
+    for amount in {row["millions"] for row in results}:
+        for kind, by_rate in losses(results, amount, usual_warmup(results)).items():
+            if len(by_rate) >= FEWEST:
+                found.setdefault(kind, {})[amount] = best(by_rate)
+    return found
+
+
+def note(rows, results):
+    """A sentence for the top of a page whose rows of translation models have other rates than those that are chosen at about their amount of
+    training; nothing if there is none."""
+    rates = chosen(results)
+    others = set()
+    for row in rows:
+        family, rate = row["config"]["model"], row["config"]["learning-rate"]
+        if family in rates:
+            near = {amount: better for amount, better in rates[family].items() if abs(math.log2(amount * 1e6 / row["tokens"])) < 0.5}
+            others |= {(NAMES[family].split(",")[0], of_tokens(amount), of_rate(rate), of_rate(better))
+                       for amount, better in near.items() if better != rate}
+    if not others:
+        return []
+    listed = ", ".join(f"{name} {of} (at {amount} target tokens {better} is better)" for name, amount, of, better in sorted(others))
+    return [f"**The learning rates of these rows are not those that [rates](rates.md) has chosen since for each family by held-out loss, so a "
+            f"difference between families, or between variants that learn at different speeds, may be the rate's:** {listed}.\n"]
+
+
+def note_of_runs(folder, names):
+    """note() for runs by the names of their rows, wherever these are in the folder of results."""
+    rows = [row for place in ("rnn_attention", "curves", "transformer_variants") for row in read_all(folder / place) if row["row"] in names]
+    rates = read_all(folder / "rates")
+    return note(rows, rates) if rates else []
+
+
 def files(results):
-    short, usual = sorted({row["warmup"] for row in results})[0], max(row["warmup"] for row in results)
+    short, usual = min(row["warmup"] for row in results), usual_warmup(results)
     by_amount = {amount: losses(results, amount, usual) for amount in sorted({row["millions"] for row in results})}
     largest = max(by_amount)
     lines = [
@@ -95,6 +137,8 @@ def files(results):
         chosen_table(by_amount),
     ]
     for amount, found in reversed(by_amount.items()):
+        if max(map(len, found.values()), default=0) < FEWEST:
+            continue
         lines += [f"## {of_tokens(amount)} target tokens\n", losses_table(found)]
     if short != usual:
         lines += ["## Warm-up\n", warmup_table(results, short, usual)]

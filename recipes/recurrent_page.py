@@ -1,6 +1,7 @@
 """The page of recipes/rnn_attention."""
 
 from page_parts import TEST, VALID, Bar, by_kind, chart, in_order, interval, made, options, section, speed, spread, table, test_bleu
+from rates_page import note
 from scores import deviation
 
 LENGTHS = ("under 10", "10 to 19", "20 and more")
@@ -81,12 +82,13 @@ def picture(results):
     return chart("BLEU of every kind of recurrent attention on the test set", sorted(bars, key=lambda bar: -bar.number))
 
 
-def page(results):
+def page(results, rates):
     first = [row for row in results if row["seed"] == 1]
     tokens = spread(row["tokens"] / 1e6 for row in results)
     return "\n".join([
         "# Recurrent attention\n",
         made(results, "rnn_attention", "Multi30k English-German", "rnn_attention"),
+        *note(results, rates),
         f"Every row uses the settings of recipes/rnn_attention.toml, the options below and the same joint tokenizer of 8,000 pieces, "
         f"and is trained on {tokens} million target tokens. Numbers are those of seed 1 unless stated otherwise. Translations use the average "
         "of the last three checkpoints and beam size 5. In brackets: 95 % intervals of sacreBLEU's bootstrap over sentences, which do not "
@@ -104,6 +106,6 @@ def page(results):
     ])
 
 
-def files(results):
+def files(results, rates):
     results = in_order(results, NAMES)
-    return {"rnn_attention.md": page(results), "rnn_attention.svg": picture(results)}
+    return {"rnn_attention.md": page(results, rates), "rnn_attention.svg": picture(results)}

@@ -6,6 +6,7 @@ import statistics
 
 from depth_picture import picture as depth_picture
 from page_parts import TEST, Bar, by_kind, chart, in_order, made, options, speed, spread, table, test_bleu
+from rates_page import note
 from recurrent_page import NAMES
 from scores import deviation
 
@@ -194,7 +195,7 @@ def commands(kinds):
                                                  if group != "recurrent" for kind in of)])
 
 
-def page(kinds, variants):
+def page(kinds, variants, rates):
     between_seeds = pooled_deviation(kinds)
     everything = [row for rows in kinds.values() for row in rows]
     several = sum(len(rows) > 1 for rows in kinds.values())
@@ -203,6 +204,7 @@ def page(kinds, variants):
     return "\n".join([
         "# Variants of the Transformer\n",
         made(variants, "transformer_variants", "Multi30k English-German", "transformer_variants"),
+        *note(everything, rates),
         "Each row changes one part of the baseline, the Transformer of [recurrent attention](rnn_attention.md), by the options below. All "
         f"use the settings of recipes/rnn_attention.toml and the same joint tokenizer of 8,000 pieces, and are trained on "
         f"{spread(row['tokens'] / 1e6 for row in everything)} million target tokens. Where an option adds or removes more than 0.5 % of the trained "
@@ -220,11 +222,11 @@ def page(kinds, variants):
     ])
 
 
-def files(recurrent, variants):
+def files(recurrent, variants, rates):
     """`recurrent` has the baseline."""
     kinds = by_kind([*in_order(recurrent, NAMES), *variants])
     if BASELINE not in kinds:
         return {}
-    result = {"transformer_variants.md": page(kinds, variants), "transformer_variants.svg": picture(kinds)}
+    result = {"transformer_variants.md": page(kinds, variants, rates), "transformer_variants.svg": picture(kinds)}
     watched = {kind: rows[0] for kind, rows in kinds.items() if rows[0].get("watch")}
     return result | ({"transformer_variants_depth.svg": depth_picture(watched)} if watched else {})
