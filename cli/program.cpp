@@ -12,6 +12,7 @@
 #include "cli/help.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/log.hpp"
 #include "core/version.hpp"
 
@@ -239,6 +240,9 @@ int run_program(const std::vector<Command>& commands, const std::vector<std::str
       throw UserError("standard output cannot be written",
                       "check that its disk is not full and its reader is still there");
     return kExitDone;
+  } catch (const LostDirectory& error) {
+    complain(error.what(), error.remedy());
+    return kExitOurFailure;
   } catch (const UserError& error) {
     complain(error.what(), error.remedy());
     return kExitUserMistake;

@@ -38,8 +38,22 @@ namespace fs = std::filesystem;
 // Time for another node's write to become visible on a caching file system (NFS).
 constexpr std::chrono::seconds kToAppear{35};
 
+// Throws UserError if a run without checkpoints has had some: starting again would overwrite the log of their training.
+void refuse_lost_checkpoints(const fs::path& run) {
+  const fs::path log = run / "train.jsonl";
+  const bool is_logged = fs::exists(log) && read_file(log).find(R"("event":"save")") != std::string::npos;
+  if (!is_logged && !fs::exists(run / "best")) return;
+  throw UserError(fmt::format("{}: no checkpoints, but {} names some", (run / "checkpoints").string(),
+                              is_logged ? log.string() : (run / "best").string()),
+                  fmt::format("restore them; to start afresh, delete {} or choose another --run", run.string()));
+}
+
 std::optional<Checkpoint> checkpoint_to_resume(const RunConfig& config) {
-  if (config.resume == "auto") return Checkpoint::newest(config.run);
+  if (config.resume == "auto") {
+    std::optional<Checkpoint> newest = Checkpoint::newest(config.run);
+    if (!newest) refuse_lost_checkpoints(config.run);
+    return newest;
+  }
   Checkpoint checkpoint(config.resume);
   std::error_code absent;
   if (!fs::equivalent(checkpoint.directory(), checkpoint_path(config.run, checkpoint.state().step), absent)) {
