@@ -2,10 +2,8 @@
 
 #include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
-#include <spdlog/fmt/ranges.h>
 #include <torch/version.h>
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -70,17 +68,6 @@ void dry_run(Trainer& trainer) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   log::info("dry run: the largest batch has {} tokens and takes {:.2f} s ({:.0f} tok/s); {:.0f} MB of memory", tokens,
             seconds, static_cast<double>(tokens) / seconds, static_cast<double>(peak_resident_bytes()) / 1e6);
-}
-
-// Throws UserError if --best-metric selects no checkpoint, or options need validation data that is missing.
-void check_validation(const Task& task, const TrainerConfig& config, const OptionOrigins& origins) {
-  const std::vector<std::string> metrics = task.metrics();
-  if (metrics.empty()) {
-    config.refuse_validation(origins);
-  } else if (std::ranges::find(metrics, config.best_metric) == metrics.end()) {
-    throw UserError(origins("best-metric") + ": no checkpoint is chosen by \"" + config.best_metric + "\"",
-                    fmt::format("choose from {}", fmt::join(metrics, ", ")));
-  }
 }
 
 // One training, a method per stage.
@@ -207,7 +194,6 @@ void Session::build() {
   task_->model().to(torch::Device(run_.device));
   warn_of_slow(run_.products(), torch::Device(run_.device));
   visit_weights(task_->model(), [&](ops::Weight& weight) { weight.set_precision(run_.products()); });
-  check_validation(*task_, config_.trainer, origins_);
   resolve_limits();
 }
 

@@ -83,8 +83,9 @@ class TranslationJob : public Job {
   void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
 
   Inputs load(bool resumed) override {
-    for (const auto* files :
-         {&config_.train, &config_.valid, &config_.factors.source_factors, &config_.valid_factors}) {
+    check_parallel(config_.train[0], config_.train[1]);
+    if (!config_.valid.empty()) check_parallel(config_.valid[0], config_.valid[1]);
+    for (const auto* files : {&config_.factors.source_factors, &config_.valid_factors}) {
       std::ranges::for_each(*files, check_text_file);
     }
     std::vector<SentenceLinks> links;
