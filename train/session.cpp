@@ -199,6 +199,11 @@ void Session::build() {
 
 void Session::resolve_limits() {
   TrainerConfig& trainer = config_.trainer;
+  const bool only_time = trainer.max_time && !trainer.max_steps && !trainer.max_epochs;
+  // Fine-tuning has another limit: three epochs.
+  if (!config_.schedule.end && only_time && job_.kind() != RunKind::finetune) {
+    config_.schedule.end = ScheduleEnd::max_time;
+  }
   if (by_clock() && !trainer.max_steps && !trainer.max_epochs) trainer.max_steps = TrainerConfig::kMostSteps;
   job_.resolve_schedule(*task_);
   if (!config_.schedule.end) config_.schedule.end = ScheduleEnd::max_steps;
