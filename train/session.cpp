@@ -36,6 +36,8 @@ namespace fs = std::filesystem;
 // Time for another node's write to become visible on a caching file system (NFS).
 constexpr std::chrono::seconds kToAppear{35};
 
+constexpr const char* kTooLarge = "the model itself does not fit: lower its width or its number of layers";
+
 // Throws UserError if a run without checkpoints has had some: starting again would overwrite the log of their training.
 void refuse_lost_checkpoints(const fs::path& run) {
   const fs::path log = run / "train.jsonl";
@@ -179,7 +181,8 @@ void Session::resolve_options() {
     job_.adopt_model(origins_);
   }
   run_.resolve_precision();
-  check_required(config_.options, fmt::format("attend {}", command_of(job_.kind())));
+  check_required(config_.options, fmt::format("attend {}", command_of(job_.kind())),
+                 resumed_ || run_.resume == "never" ? "" : run_.run + " contains no run to resume, and ");
   resolve_optimiser(config_.optimiser, config_.schedule);
   refuse_inapplicable(config_.options, config_.defaults, given_place(origins_));
   job_.validate(origins_);
@@ -190,8 +193,10 @@ void Session::build() {
   hooks_.begin(run_);
   inputs_ = job_.load(resumed_);
   if (resumed_ && ranks_.first()) checkpoint_ = checkpoint_to_resume(run_);
-  task_ = job_.make_task(/*initial_weights=*/!checkpoint_ && ranks_.first());
-  task_->model().to(torch::Device(run_.device));
+  with_memory_remedy(kTooLarge, [&] {
+    task_ = job_.make_task(/*initial_weights=*/!checkpoint_ && ranks_.first());
+    task_->model().to(torch::Device(run_.device));
+  });
   warn_of_slow(run_.products(), torch::Device(run_.device));
   visit_weights(task_->model(), [&](ops::Weight& weight) { weight.set_precision(run_.products()); });
   resolve_limits();
@@ -270,8 +275,11 @@ void Session::fit() {
     log::info("gradients are summed by {}", gradient_carrier(run_.backend, torch::Device(run_.device).is_cpu()));
   }
   hooks_.model_built(parameters, task_->batches_are_alike());
-  const auto optimiser =
-      make_optimiser(model, config_.optimiser, [&](const std::string& parameter) { return task_->rate_of(parameter); });
+  std::unique_ptr<Optimiser> optimiser;
+  with_memory_remedy(kTooLarge, [&] {
+    optimiser = make_optimiser(model, config_.optimiser,
+                               [&](const std::string& parameter) { return task_->rate_of(parameter); });
+  });
   Trainer trainer(*task_, *optimiser, config_.trainer, config_.schedule, run_.run, ranks_);
   if (checkpoint_) {
     trainer.restore(*checkpoint_);

@@ -159,7 +159,7 @@ class TranslationJob : public Job {
   std::string model_name() const override { return std::string(name_of(config_.model.model)); }
   std::string memory_remedy() const override {
     return "lower --max-tokens (now " + std::to_string(*config_.batches.max_tokens) +
-           ") and raise --accumulate to keep the size of updates";
+           ") and raise --accumulate to keep the size of updates, or lower --width";
   }
 
  private:
