@@ -115,6 +115,7 @@ class FinetuningJob : public Job {
     // Pretraining has another default of this option, which applies only to a table of positions.
     BertOptions& stack = theirs.encoder;
     if (stack.block.positions != PositionKind::learned) stack.initial_positions = InitialPositions::random;
+    name_sizes(stack, origins);
     adopt_model_options(bind(config_.model), bind(theirs), ancestor_->run, origins);
   }
 
@@ -135,6 +136,7 @@ class FinetuningJob : public Job {
     config_.trainer.check_best_metric(metric_names(task_, valid_files), option_place);
     given_label_weights(config_.label_weights, task_);  // throws
     if (!resumed && !config_.model.pooling) config_.model.pooling = default_pooling(config_.model, task_, ancestor_);
+    if (!resumed && !config_.model.head_dropout) config_.model.head_dropout = config_.model.encoder.dropout;
     tokenizer_ = obtain_tokenizer(resumed);
     SampleConfig& samples = config_.samples;
     const std::int64_t longest = config_.model.longest();

@@ -106,6 +106,11 @@ class PretrainingJob : public Job {
   void adopt(Options& ours, RunKind kind, const OptionOrigins& origins) const {
     check_is_run(config_.run.init_from, kind);
     auto theirs = read_config<Options>(fs::path(config_.run.init_from) / "config.toml", UnknownKeys::ignore);
+    if constexpr (std::is_same_v<Options, BertOptions>) {
+      name_sizes(theirs, origins);
+    } else {
+      name_sizes(theirs.stack, origins);
+    }
     adopt_model_options(bind(ours), bind(theirs), config_.run.init_from, origins);
   }
 

@@ -28,8 +28,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The model options of a run.
-ModelConfig model_of(const fs::path& run) { return read_config<ModelConfig>(run / "config.toml", UnknownKeys::ignore); }
+// The model options of a run, which an earlier version may have left at auto.
+ModelConfig model_of(const fs::path& run) {
+  auto model = read_config<ModelConfig>(run / "config.toml", UnknownKeys::ignore);
+  resolve_transformer(model);
+  return model;
+}
 
 TokenizerPair tokenizers_for(const TranslationConfig& config, bool resumed) {
   const auto of_run = [](const fs::path& run) { return TokenizerPair::load(run / "tokenizer"); };
@@ -116,6 +120,7 @@ class TranslationJob : public Job {
       valid_ = open_corpus(source_of(config_.valid, config_.valid_factors, *tokenizers_), config_);
     }
     resolve_sizes(config_, train_->num_tgt_tokens());
+    if (!resumed) resolve_transformer(config_.model);  // or the weights of an earlier version would be another model's
     config_.check_sizes(option_place);
     const auto named = [](const char* option, const std::vector<std::string>& files,
                           const std::vector<std::string>& factors) {
