@@ -42,7 +42,7 @@ std::vector<GivenSystem> parse_hypotheses(const Lines& words) {
     const std::size_t equals = word.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == word.size()) {
       throw UserError(fmt::format("--hypothesis {}: expected NAME=FILE, such as marian=output.de", word),
-                      "name the system and the file of its translations; runs stand before the options");
+                      "name the system and the file of its translations");
     }
     GivenSystem system{.name = word.substr(0, equals), .file = word.substr(equals + 1)};
     if (std::ranges::find(systems, system.name, &GivenSystem::name) != systems.end()) {

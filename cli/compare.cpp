@@ -2,6 +2,7 @@
 #include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include "core/command_line.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
+#include "data/text/lines.hpp"
 #include "eval/workers.hpp"
 
 namespace attend {
@@ -61,6 +63,7 @@ void write_report(const ReportConfig& config, SomeComparison (*compare_runs)(con
 
 void run(const ReportConfig& config, const OptionOrigins& origins) {
   signals::install();
+  std::ranges::for_each(config.compare.train, check_readable);
   const std::int64_t threads = config.compare.translator.threads;
   if (are_language_models(config.compare.runs)) {  // read by one worker
     at::set_num_threads(static_cast<int>(origins.given("threads") ? threads : num_workers(std::nullopt)));

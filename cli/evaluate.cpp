@@ -200,6 +200,7 @@ void evaluate_files(const EvaluateConfig& config, const LabelledTask& task,
   for (const std::string& name : config.valid.empty() ? task.valid : std::vector<std::string>()) {
     if (const auto file = find_file(config.data, name)) files.push_back(file->string());
   }
+  std::ranges::for_each(files, check_readable);
   nlohmann::ordered_json results;
   for (const std::string& file : files) {
     const TaskSplit split = read(file);

@@ -157,7 +157,8 @@ std::string options_markdown(const std::vector<Command>& commands) {
       "(`learning-rate = 1e-3`) given with `--config FILE`. Where the value is true or false, `--dry-run` is "
       "`--dry-run true`, and `--no-input-feeding` is `--input-feeding false`. `--config` may be repeated: later files "
       "win, and flags win "
-      "over files. `attend config COMMAND` prints the options that a command would use.\n";
+      "over files. Every command also has `--quiet`, which prints only warnings and errors. `attend config COMMAND` "
+      "prints the options that a command would use.\n";
   const std::vector<std::string> shared = shared_rows(commands);
   const auto table = [](const std::vector<std::string>& rows) {
     std::string lines = "\n| option | value | default | meaning |\n|---|---|---|---|\n";

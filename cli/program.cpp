@@ -6,12 +6,14 @@
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <new>
 #include <utility>
 
 #include "cli/help.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/log.hpp"
 #include "core/version.hpp"
 
@@ -23,13 +25,54 @@ constexpr std::array<std::string_view, 4> kMemoryOptions = {"max-tokens", "batch
 
 std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
 
-[[noreturn]] void refuse_flag(const std::string& program, const BoundOptions& options, const std::string& flag) {
-  std::vector<std::string_view> names = {"config", "quiet", "help"};
+// The options of every command besides --config and --help.
+struct FrameOptions {
+  bool quiet = false;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("quiet", self.quiet, {.help = "print only warnings and errors"});
+  }
+};
+
+[[noreturn]] void refuse_flag(const std::vector<Command>& commands, const std::string& program,
+                              const BoundOptions& options, const std::string& flag) {
+  const std::string name = flag.substr(flag.starts_with("--") ? 2 : 1);
+  std::string remedy, others;
+  for (const Command& command : commands) {
+    if (find_option(command.prepare().options, name)) others += (others.empty() ? "" : ", ") + command.name;
+  }
+  std::vector<std::string_view> names = {"config", "help"};
   for (const BoundOption& option : options) names.push_back(option.name);
-  const std::string_view nearest = nearest_name(std::string_view(flag).substr(flag.starts_with("--") ? 2 : 1), names);
-  throw UserError(flag + ": no such option of " + program, nearest.empty()
-                                                               ? "`" + program + " --help` lists the options"
-                                                               : "did you mean --" + std::string(nearest) + "?");
+  if (!others.empty()) {
+    remedy = "it is an option of attend " + others;
+  } else if (const std::string_view nearest = nearest_name(name, names); !nearest.empty()) {
+    remedy = "did you mean --" + std::string(nearest) + "?";
+  } else {
+    remedy = "`" + program + " --help` lists the options";
+  }
+  throw UserError(flag + ": no such option of " + program, remedy);
+}
+
+// A list takes all words up to the next option, also a run that was meant as a positional. Throws UserError for a list
+// that contains a directory, if no run is given, or if there may be more of them and the list is one of files.
+void refuse_taken_runs(const BoundOptions& options, const OptionOrigins& origins) {
+  const auto runs =
+      std::ranges::find(options, true, [](const BoundOption& option) { return option.traits.positional; });
+  if (runs == options.end()) return;
+  const bool missing = text_of(runs->get()).empty();
+  for (const BoundOption& list : options) {
+    if (list.kind != OptionKind::list || list.traits.positional || !origins.given(list.name)) continue;
+    const bool has_files = list.traits.placeholder.find("FILE") != std::string_view::npos;
+    if (!missing && (runs->kind != OptionKind::list || !has_files)) continue;
+    const OptionValue value = list.get();
+    const auto* const words = std::get_if<std::vector<std::string>>(&value);
+    for (const std::string& word : words != nullptr ? *words : std::vector<std::string>()) {
+      std::error_code ignored;
+      if (!std::filesystem::is_directory(word, ignored)) continue;
+      throw UserError(origins(list.name) + " has taken " + word, "write runs before options");
+    }
+  }
 }
 
 // The words in a form that CLI11 reads as intended: names have dashes, --no-flag and --flag false are --flag=false, and
@@ -70,14 +113,16 @@ std::vector<std::string> words_for_cli11(const BoundOptions& options, const std:
 // VALUE, --name=VALUE, --list VALUE VALUE, --flag, --no-flag, and --flag true or false; other words, and all after --,
 // are positionals, which fill their options in the order of declaration. The last of several values counts; lists
 // collect all of them. Values are parsed in core/options only.
-bool apply_line(const std::string& program, const std::vector<std::string>& words, Invocation& call) {
-  BoundOptions& options = call.options;
+bool apply_line(const std::vector<Command>& commands, const std::string& program, const std::vector<std::string>& words,
+                Invocation& call) {
+  FrameOptions frame;
+  BoundOptions options = call.options;
+  std::ranges::move(bind(frame), std::back_inserter(options));
   OptionOrigins& origins = call.origins;
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
   app.add_flag("-h,--help");
-  app.add_flag("--quiet");
   app.add_option("--config")->expected(0, 1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   for (const BoundOption& option : options) {
     const bool is_switch = option.kind == OptionKind::flag && !option.may_be_auto;
@@ -91,10 +136,9 @@ bool apply_line(const std::string& program, const std::vector<std::string>& word
   std::ranges::reverse(marked);  // CLI11 takes them from the back
   app.parse(std::move(marked));
   if (app.count("--help") > 0) return false;
-  log::set_quiet(app.count("--quiet") > 0);
 
   const auto value = [&](const std::string& word) {
-    if (word[0] != '=') refuse_flag(program, options, word.substr(0, word.find('=')));
+    if (word[0] != '=') refuse_flag(commands, program, options, word.substr(0, word.find('=')));
     return word.substr(1);
   };
   std::vector<std::string> positionals;
@@ -140,13 +184,16 @@ bool apply_line(const std::string& program, const std::vector<std::string>& word
     throw UserError(program + ": unexpected \"" + *next + "\"", "`" + program + " --help` shows its usage");
   }
   call.set_defaults(origins);
+  refuse_taken_runs(options, origins);
+  log::set_quiet(frame.quiet);
   return true;
 }
 
-const Command& find_command(const std::vector<Command>& commands, const std::string& name) {
+const Command& find_command(const std::vector<Command>& commands, const std::string& name, bool of_config) {
   const auto found = std::ranges::find(commands, name, &Command::name);
   if (found != commands.end()) return *found;
-  std::vector<std::string_view> names = {"config"};
+  std::vector<std::string_view> names;
+  if (!of_config) names.emplace_back("config");
   for (const Command& command : commands) names.push_back(command.name);
   const std::string_view nearest = nearest_name(name, names);
   throw UserError("attend " + name + ": no such command", nearest.empty()
@@ -194,14 +241,14 @@ void run_words(const std::vector<Command>& commands, std::vector<std::string> wo
       return;
     }
   }
-  const Command& command = find_command(commands, take());
+  const Command& command = find_command(commands, take(), print_config);
   running.program += " " + command.name;
   Invocation invocation = command.prepare();
   for (const std::string_view name : kMemoryOptions) {
     if (find_option(invocation.options, name)) running.memory_flags.push_back("--" + std::string(name));
   }
 
-  if (!apply_line(running.program, words, invocation)) {
+  if (!apply_line(commands, running.program, words, invocation)) {
     std::cout << command_help(command);
     return;
   }
@@ -239,6 +286,9 @@ int run_program(const std::vector<Command>& commands, const std::vector<std::str
       throw UserError("standard output cannot be written",
                       "check that its disk is not full and its reader is still there");
     return kExitDone;
+  } catch (const LostDirectory& error) {
+    complain(error.what(), error.remedy());
+    return kExitOurFailure;
   } catch (const UserError& error) {
     complain(error.what(), error.remedy());
     return kExitUserMistake;

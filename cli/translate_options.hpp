@@ -101,8 +101,10 @@ struct TranslateConfig {
     refuse_inapplicable(resolved, given_place(origins));
   }
 
-  // --checkpoint, unless it is a path, which names weights of the run that translates.
-  std::string checkpoint_of_reranker() const { return is_checkpoint_path(use.checkpoint) ? "auto" : use.checkpoint; }
+  // --checkpoint, unless it names weights of the run that translates.
+  std::string checkpoint_of_reranker() const {
+    return use.checkpoint == "best" || use.checkpoint == "last" ? use.checkpoint : "auto";
+  }
 
  private:
   // Throws UserError if standard input would be read twice.

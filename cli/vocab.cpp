@@ -1,5 +1,6 @@
 // attend vocab: trains one tokenizer on all files together, or one per file.
 #include <algorithm>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "core/files.hpp"
 #include "core/log.hpp"
 #include "core/signals.hpp"
+#include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 
 namespace attend {
@@ -39,26 +41,30 @@ struct VocabConfig {
   }
 };
 
-void make(const std::vector<std::string>& input, const std::string& output, const TokenizerConfig& config) {
+void make(const std::vector<std::string>& input, const std::string& output, AtomicFile& file,
+          const TokenizerConfig& config) {
   const Tokenizer tokenizer = train_tokenizer(input, config);
-  write_file_atomic(output, tokenizer.bytes());
+  file.write(tokenizer.bytes());
+  file.commit();
   log::info("{}: {} pieces, {}", output, tokenizer.size(), name_of(config.type));
 }
 
 void run(const VocabConfig& config, const OptionOrigins&) {
   signals::install();
+  std::ranges::for_each(config.input, check_text_file);
+  std::deque<AtomicFile> files;
   for (const std::string& output : config.output) {
     refuse_existing(output, "--output");
     const auto is_output = [&](const std::string& other) { return same_file(output, other); };
     if (std::ranges::count_if(config.output, is_output) > 1) {
       throw UserError(output + ": duplicate --output", "name another file");
     }
+    files.emplace_back(output);
   }
-  if (config.output.size() == 1) {
-    make(config.input, config.output.front(), config.tokenizer);
-    return;
+  if (config.output.size() == 1) return make(config.input, config.output.front(), files.front(), config.tokenizer);
+  for (std::size_t i = 0; i < config.input.size(); ++i) {
+    make({config.input[i]}, config.output[i], files[i], config.tokenizer);
   }
-  for (std::size_t i = 0; i < config.input.size(); ++i) make({config.input[i]}, config.output[i], config.tokenizer);
 }
 
 }  // namespace

@@ -86,12 +86,12 @@ void refuse_inapplicable(const BoundOptions& options, const OptionTexts& default
   }
 }
 
-void check_required(const BoundOptions& options, std::string_view command) {
+void check_required(const BoundOptions& options, std::string_view command, const std::string& before) {
   for (const BoundOption& option : options) {
     if (!option.traits.required || !text_of(option.get()).empty()) continue;
     std::string spelling = "--" + std::string(option.name);
     if (option.traits.positional) spelling = std::string(option.traits.placeholder) + " (or " + spelling + ")";
-    throw UserError(std::string(command) + ": " + spelling + " is missing: " + std::string(option.traits.help),
+    throw UserError(std::string(command) + ": " + before + spelling + " is missing: " + std::string(option.traits.help),
                     std::string(command) + " --help lists the options");
   }
 }

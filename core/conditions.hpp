@@ -29,8 +29,8 @@ void refuse_inapplicable(const Config& config, const OptionPlace& place, const O
   refuse_inapplicable(bind(config), default_texts<Config>(), place, facts);
 }
 
-// Throws UserError if a required option is empty. The remedy names `command`.
-void check_required(const BoundOptions& options, std::string_view command);
+// Throws UserError if a required option is empty; the message begins with `before`, the remedy names `command`.
+void check_required(const BoundOptions& options, std::string_view command, const std::string& before = {});
 
 // Throws UserError if an option was given, which "has no meaning " and `why`.
 void refuse_given(std::string_view option, const OptionOrigins& origins, const std::string& why);

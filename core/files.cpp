@@ -7,15 +7,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
+#include <map>
+#include <mutex>
 #include <system_error>
 #include <vector>
 
-#include "core/error.hpp"
 #include "core/host.hpp"
 
 namespace attend {
@@ -26,7 +28,9 @@ constexpr std::string_view kStagePrefix = "tmp-";
 constexpr std::string_view kHiddenPrefix = ".attend-tmp-";
 constexpr std::string_view kHolder = "process ";
 
-std::string remedy_of(int code) {
+std::string remedy_of(int code, const fs::path& path) {
+  std::error_code ignored;
+  const char* intact = fs::exists(path, ignored) ? "; the file that was there before is intact" : "";
   switch (code) {
     case ENOENT: return "check the path";
     case ENOTDIR: return "a part of the path is a file, not a directory: choose another path";
@@ -34,15 +38,42 @@ std::string remedy_of(int code) {
     case EPERM: return "check the permissions of the file and of the directories above it";
     case EROFS: return "the file system is read-only: choose another directory";
     case ENOSPC:
-    case EDQUOT: return "free some space or choose another directory; the file that was there before is intact";
-    case EFBIG: return "raise the limit on file sizes (ulimit -f); the file that was there before is intact";
+    case EDQUOT: return std::string("free some space or choose another directory") + intact;
+    case EFBIG: return std::string("raise the limit on file sizes (ulimit -f)") + intact;
     default: return {};
   }
 }
 
 [[noreturn]] void fail(const fs::path& path, std::string_view what, int code = errno) {
   throw UserError(path.string() + ": " + std::string(what) + ": " + std::generic_category().message(code),
-                  remedy_of(code));
+                  remedy_of(code, path));
+}
+
+// The directories that this process has locked, open, by path.
+struct LockedDirectories {
+  std::mutex mutex;
+  std::map<fs::path, int> open;
+};
+LockedDirectories& locked_directories() {
+  static LockedDirectories directories;
+  return directories;
+}
+
+// Called before each write. Throws LostDirectory if `path` is in a locked directory that is no longer where it was.
+void check_in_place(const fs::path& path) {
+  LockedDirectories& locked = locked_directories();
+  const std::lock_guard guard(locked.mutex);
+  for (const auto& [directory, number] : locked.open) {
+    if (std::ranges::mismatch(directory, path).in1 != directory.end()) continue;
+    struct stat ours {};
+    struct stat named {};
+    if (fstat(number, &ours) == 0 && stat(directory.c_str(), &named) == 0 && ours.st_dev == named.st_dev &&
+        ours.st_ino == named.st_ino) {
+      continue;
+    }
+    throw LostDirectory(directory.string() + ": the directory was moved, deleted or replaced while it was in use",
+                        "put it back; --resume auto then resumes a training from the last checkpoint");
+  }
 }
 
 Descriptor open_for_reading(const fs::path& path, struct stat& status) {
@@ -135,6 +166,7 @@ void refuse_existing(const fs::path& path, std::string_view option) {
 }
 
 void make_directories(const fs::path& path) {
+  check_in_place(path);
   const std::vector<fs::path> missing = missing_of(path);
   std::error_code error;
   fs::create_directories(path, error);
@@ -150,6 +182,7 @@ NewDirectories::~NewDirectories() {
 }
 
 AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
+  check_in_place(path_);
   do {
     temporary_ = name_beside(path_, kHiddenPrefix);
     file_ = Descriptor(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
@@ -192,6 +225,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) { write_all(file_.numbe
 
 void AtomicFile::commit() {
   if (fsync(file_.number()) != 0) fail(path_, "cannot be synced to disk");
+  check_in_place(path_);
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, "cannot be put in place");
   file_ = Descriptor();
   sync_parent(path_);
@@ -220,6 +254,7 @@ void StagedDirectory::replace() {
 }
 
 void StagedDirectory::put_in_place(unsigned flags) {
+  check_in_place(final_path_);
   std::error_code error;
   for (fs::recursive_directory_iterator entry(path_, error), end; entry != end && !error; entry.increment(error)) {
     sync(entry->path());
@@ -245,7 +280,9 @@ void StagedDirectory::remove_leftovers(const fs::path& parent) {
   for (const fs::path& leftover : leftovers) fs::remove_all(leftover, error);
 }
 
-DirectoryLock::DirectoryLock(const fs::path& directory) : path_(directory / "lock") {
+DirectoryLock::DirectoryLock(const fs::path& directory)
+    : path_(directory / "lock"), directory_(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
+  if (!directory_) fail(directory, "cannot be opened");
   while (true) {
     file_ = Descriptor(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
     if (!file_) fail(path_, "cannot be written");
@@ -267,6 +304,9 @@ DirectoryLock::DirectoryLock(const fs::path& directory) : path_(directory / "loc
     unlink(path_.c_str());
     throw;
   }
+  LockedDirectories& locked = locked_directories();
+  const std::lock_guard guard(locked.mutex);
+  locked.open.emplace(path_.parent_path(), directory_.number());
 }
 
 bool DirectoryLock::was_held(const fs::path& directory) {
@@ -276,7 +316,12 @@ bool DirectoryLock::was_held(const fs::path& directory) {
   return holder.empty() || holder.starts_with(kHolder);  // empty: killed between creating and filling it
 }
 
-DirectoryLock::~DirectoryLock() { unlink(path_.c_str()); }
+DirectoryLock::~DirectoryLock() {
+  unlinkat(directory_.number(), "lock", 0);  // by its path, it might be that of a directory that took its place
+  LockedDirectories& locked = locked_directories();
+  const std::lock_guard guard(locked.mutex);
+  locked.open.erase(path_.parent_path());
+}
 
 MappedFile::MappedFile(const fs::path& path) {
   struct stat status {};

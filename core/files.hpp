@@ -14,7 +14,15 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.hpp"
+
 namespace attend {
+
+// Thrown instead of writing to a locked directory that is no longer at its path; exit code 1.
+class LostDirectory : public UserError {
+ public:
+  using UserError::UserError;
+};
 
 // The content of a file or pipe. Throws UserError if it is missing, a directory, unreadable or longer than `max_bytes`.
 std::string read_file(const std::filesystem::path& path,
@@ -113,7 +121,8 @@ class StagedDirectory {
 };
 
 // An exclusive write lock on `directory`, held through its file `lock`, which names the holder's process and host. The
-// kernel releases it when the holder dies, for any reason.
+// kernel releases it when the holder dies, for any reason. If the directory is moved, deleted or replaced meanwhile,
+// everything above throws LostDirectory instead of writing a part of it to the old path.
 class DirectoryLock {
  public:
   // Throws UserError naming the holder if another process, or another object of this one, holds the lock.
@@ -127,6 +136,7 @@ class DirectoryLock {
 
  private:
   std::filesystem::path path_;
+  Descriptor directory_;
   Descriptor file_;
 };
 

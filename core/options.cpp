@@ -449,6 +449,8 @@ std::string_view nearest_name(std::string_view word, const std::vector<std::stri
         diagonal = std::exchange(row[j + 1], std::min({replaced, row[j] + 1, row[j + 1] + 1}));
       }
     }
+    // Half of a short word is too much to guess, if not even its first letter is right.
+    if (row.back() > 1 && word.size() < 6 && name.front() != word.front()) continue;
     if (row.back() < least) {
       least = row.back();
       nearest = name;

@@ -46,3 +46,9 @@ if(NOT attend_openmp_runtime)
 endif()
 target_link_libraries(dep_torch INTERFACE ${attend_openmp_runtime})
 add_library(dep::torch ALIAS dep_torch)
+# The RPATH of all programs: LibTorch's folder and, of a wheel for CUDA, those of its libraries. LibTorch's configuration
+# names others, which do not exist.
+if(TORCH_CUDA_LIBRARIES)
+  file(GLOB attend_wheel_libraries LIST_DIRECTORIES true "${TORCH_INSTALL_PREFIX}/../nvidia/*/lib")
+endif()
+set(CMAKE_INSTALL_RPATH $<TARGET_FILE_DIR:torch_cpu> ${attend_wheel_libraries} PARENT_SCOPE)

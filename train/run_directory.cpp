@@ -128,6 +128,8 @@ void write_run(RunKind kind, const RunConfig& config, const BoundOptions& option
     save_inputs(run);
     write_config(run, options);
     write_file_atomic(run_file(run), record.dump(1) + "\n");  // last: it marks the run as existing
+  } catch (const LostDirectory&) {                            // whatever is there now is not ours to delete
+    throw;
   } catch (...) {
     std::error_code ignored;
     fs::remove_all(run / "tokenizer", ignored);

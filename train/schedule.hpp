@@ -61,7 +61,7 @@ struct ScheduleConfig {
           {.help = "final fraction of max-steps over which the rate also decays linearly to zero", .min = 0, .max = 1});
     visit("schedule-end", self.end,
           {.help = "end of the decay: max-steps, or max-time (predicted from the speed so far, hence not reproducible "
-                   "bit for bit); auto: max-steps, but max-time in pretraining if it is the only limit"});
+                   "bit for bit); auto: max-steps, but max-time if it is the only limit, except in fine-tuning"});
   }
 };
 

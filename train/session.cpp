@@ -2,10 +2,8 @@
 
 #include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
-#include <spdlog/fmt/ranges.h>
 #include <torch/version.h>
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -38,8 +36,24 @@ namespace fs = std::filesystem;
 // Time for another node's write to become visible on a caching file system (NFS).
 constexpr std::chrono::seconds kToAppear{35};
 
+constexpr const char* kTooLarge = "the model itself does not fit: lower its width or its number of layers";
+
+// Throws UserError if a run without checkpoints has had some: starting again would overwrite the log of their training.
+void refuse_lost_checkpoints(const fs::path& run) {
+  const fs::path log = run / "train.jsonl";
+  const bool is_logged = fs::exists(log) && read_file(log).find(R"("event":"save")") != std::string::npos;
+  if (!is_logged && !fs::exists(run / "best")) return;
+  throw UserError(fmt::format("{}: no checkpoints, but {} names some", (run / "checkpoints").string(),
+                              is_logged ? log.string() : (run / "best").string()),
+                  fmt::format("restore them; to start afresh, delete {} or choose another --run", run.string()));
+}
+
 std::optional<Checkpoint> checkpoint_to_resume(const RunConfig& config) {
-  if (config.resume == "auto") return Checkpoint::newest(config.run);
+  if (config.resume == "auto") {
+    std::optional<Checkpoint> newest = Checkpoint::newest(config.run);
+    if (!newest) refuse_lost_checkpoints(config.run);
+    return newest;
+  }
   Checkpoint checkpoint(config.resume);
   std::error_code absent;
   if (!fs::equivalent(checkpoint.directory(), checkpoint_path(config.run, checkpoint.state().step), absent)) {
@@ -56,17 +70,6 @@ void dry_run(Trainer& trainer) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   log::info("dry run: the largest batch has {} tokens and takes {:.2f} s ({:.0f} tok/s); {:.0f} MB of memory", tokens,
             seconds, static_cast<double>(tokens) / seconds, static_cast<double>(peak_resident_bytes()) / 1e6);
-}
-
-// Throws UserError if --best-metric selects no checkpoint, or options need validation data that is missing.
-void check_validation(const Task& task, const TrainerConfig& config, const OptionOrigins& origins) {
-  const std::vector<std::string> metrics = task.metrics();
-  if (metrics.empty()) {
-    config.refuse_validation(origins);
-  } else if (std::ranges::find(metrics, config.best_metric) == metrics.end()) {
-    throw UserError(origins("best-metric") + ": no checkpoint is chosen by \"" + config.best_metric + "\"",
-                    fmt::format("choose from {}", fmt::join(metrics, ", ")));
-  }
 }
 
 // One training, a method per stage.
@@ -178,7 +181,8 @@ void Session::resolve_options() {
     job_.adopt_model(origins_);
   }
   run_.resolve_precision();
-  check_required(config_.options, fmt::format("attend {}", command_of(job_.kind())));
+  check_required(config_.options, fmt::format("attend {}", command_of(job_.kind())),
+                 resumed_ || run_.resume == "never" ? "" : run_.run + " contains no run to resume, and ");
   resolve_optimiser(config_.optimiser, config_.schedule);
   refuse_inapplicable(config_.options, config_.defaults, given_place(origins_));
   job_.validate(origins_);
@@ -189,16 +193,22 @@ void Session::build() {
   hooks_.begin(run_);
   inputs_ = job_.load(resumed_);
   if (resumed_ && ranks_.first()) checkpoint_ = checkpoint_to_resume(run_);
-  task_ = job_.make_task(/*initial_weights=*/!checkpoint_ && ranks_.first());
-  task_->model().to(torch::Device(run_.device));
+  with_memory_remedy(kTooLarge, [&] {
+    task_ = job_.make_task(/*initial_weights=*/!checkpoint_ && ranks_.first());
+    task_->model().to(torch::Device(run_.device));
+  });
   warn_of_slow(run_.products(), torch::Device(run_.device));
   visit_weights(task_->model(), [&](ops::Weight& weight) { weight.set_precision(run_.products()); });
-  check_validation(*task_, config_.trainer, origins_);
   resolve_limits();
 }
 
 void Session::resolve_limits() {
   TrainerConfig& trainer = config_.trainer;
+  const bool only_time = trainer.max_time && !trainer.max_steps && !trainer.max_epochs;
+  // Fine-tuning has another limit: three epochs.
+  if (!config_.schedule.end && only_time && job_.kind() != RunKind::finetune) {
+    config_.schedule.end = ScheduleEnd::max_time;
+  }
   if (by_clock() && !trainer.max_steps && !trainer.max_epochs) trainer.max_steps = TrainerConfig::kMostSteps;
   job_.resolve_schedule(*task_);
   if (!config_.schedule.end) config_.schedule.end = ScheduleEnd::max_steps;
@@ -265,8 +275,11 @@ void Session::fit() {
     log::info("gradients are summed by {}", gradient_carrier(run_.backend, torch::Device(run_.device).is_cpu()));
   }
   hooks_.model_built(parameters, task_->batches_are_alike());
-  const auto optimiser =
-      make_optimiser(model, config_.optimiser, [&](const std::string& parameter) { return task_->rate_of(parameter); });
+  std::unique_ptr<Optimiser> optimiser;
+  with_memory_remedy(kTooLarge, [&] {
+    optimiser = make_optimiser(model, config_.optimiser,
+                               [&](const std::string& parameter) { return task_->rate_of(parameter); });
+  });
   Trainer trainer(*task_, *optimiser, config_.trainer, config_.schedule, run_.run, ranks_);
   if (checkpoint_) {
     trainer.restore(*checkpoint_);

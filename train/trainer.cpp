@@ -1,6 +1,7 @@
 #include "train/trainer.hpp"
 
 #include <ATen/Functions.h>
+#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -58,6 +59,12 @@ void TrainerConfig::refuse_validation(const OptionOrigins& origins) const {
     if (!origins.given(option)) continue;
     throw UserError(origins(option) + ": there is nothing to validate on", "give --valid");
   }
+}
+
+void TrainerConfig::check_best_metric(const std::vector<std::string>& metrics, const OptionPlace& place) const {
+  if (std::ranges::find(metrics, best_metric) != metrics.end()) return;
+  throw UserError(place("best-metric") + ": no checkpoint is chosen by \"" + best_metric + "\"",
+                  fmt::format("choose from {}", fmt::join(metrics, ", ")));
 }
 
 void TrainerConfig::refuse_several(NormKind kind, const OptionOrigins& origins) const {

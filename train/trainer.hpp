@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/conditions.hpp"
 #include "core/options.hpp"
 #include "core/progress.hpp"
 #include "models/layers/norm.hpp"
@@ -115,6 +116,8 @@ struct TrainerConfig {
 
   // Throws UserError if a given option needs validation data.
   void refuse_validation(const OptionOrigins& origins) const;
+  // Throws UserError if best-metric is none of the metrics of validation.
+  void check_best_metric(const std::vector<std::string>& metrics, const OptionPlace& place) const;
   // Throws UserError if several processes train a model with batch norms, whose statistics they do not share.
   void refuse_several(NormKind kind, const OptionOrigins& origins) const;
 };

@@ -338,4 +338,13 @@ const fs::path& check_text_file(const fs::path& path) {
   return path;
 }
 
+void check_readable(const fs::path& path) {
+  if (path == "-") return;
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0 || access(path.c_str(), R_OK) != 0) {
+    throw UserError(path.string() + ": cannot be read: " + std::generic_category().message(errno), "check the path");
+  }
+  if (S_ISDIR(status.st_mode)) throw UserError(path.string() + ": is a directory, expected a text file", "name a file");
+}
+
 }  // namespace attend

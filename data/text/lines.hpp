@@ -102,4 +102,7 @@ std::string as_one_line(std::string_view text);
 // distinguishes missing, directory, empty, UTF-16 and binary. Reads only the start of the file.
 const std::filesystem::path& check_text_file(const std::filesystem::path& path);
 
+// Throws UserError if a file is missing, a directory or unreadable. Opens nothing, as it may be a pipe.
+void check_readable(const std::filesystem::path& path);
+
 }  // namespace attend

@@ -12,7 +12,19 @@ std::uint64_t count_to_end(LineReader& reader) {
   return reader.counts().lines;
 }
 
+[[noreturn]] void refuse_lines(const std::string& src_file, std::uint64_t src_lines, const std::string& tgt_file,
+                               std::uint64_t tgt_lines) {
+  throw UserError(
+      src_file + " has " + std::to_string(src_lines) + " lines, but " + tgt_file + " has " + std::to_string(tgt_lines),
+      "align them: line n of one file must be the translation of line n of the other");
+}
+
 }  // namespace
+
+void check_parallel(const std::string& src_file, const std::string& tgt_file) {
+  const auto src_lines = count_lines(check_text_file(src_file)), tgt_lines = count_lines(check_text_file(tgt_file));
+  if (src_lines && tgt_lines && *src_lines != *tgt_lines) refuse_lines(src_file, *src_lines, tgt_file, *tgt_lines);
+}
 
 std::string ParallelCounts::report() const {
   const std::string text = std::to_string(src.lines - skipped()) + " pairs";
@@ -38,9 +50,7 @@ bool ParallelReader::next(TextPair& pair) {
     if (more_src != more_tgt) {
       const std::uint64_t src_lines = count_to_end(src_);
       const std::uint64_t tgt_lines = count_to_end(tgt_);
-      throw UserError(src_file_ + " has " + std::to_string(src_lines) + " lines, but " + tgt_file_ + " has " +
-                          std::to_string(tgt_lines),
-                      "align them: line n of one file must be the translation of line n of the other");
+      refuse_lines(src_file_, src_lines, tgt_file_, tgt_lines);
     }
     if (!more_src) {
       counts_.src = src_.counts();

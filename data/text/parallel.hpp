@@ -32,6 +32,9 @@ struct ParallelCounts {
   std::string report() const;
 };
 
+// Throws UserError as ParallelReader does, also if the numbers of lines differ, unless they are unknown: of .gz files.
+void check_parallel(const std::string& src_file, const std::string& tgt_file);
+
 class ParallelReader {
  public:
   // Throws UserError, before anything is read, if a file is unreadable or not text.

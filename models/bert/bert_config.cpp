@@ -60,10 +60,21 @@ void refuse_without_queries(const BlockOptions& options) {
 }  // namespace
 
 std::int64_t width_of(const BertOptions& options) { return options.width.value_or(size_of(options.shape).width); }
+std::int64_t layers_of(const BertOptions& options) { return options.layers.value_or(size_of(options.shape).layers); }
+
+void name_sizes(BertOptions& options, const OptionOrigins& given) {
+  BertOptions sized = options;
+  sized.width = width_of(options), sized.layers = layers_of(options);
+  if (!sized.embedding_width) sized.embedding_width = sized.width;
+  resolve_sizes(sized.block, *sized.width);
+  const BoundOptions ours = bind(options), theirs = bind(sized);
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    if (given.given(ours[i].name)) ours[i].set(theirs[i].get());
+  }
+}
 
 BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary, AttentionPlace place,
                        std::optional<std::int64_t> query) {
-  const Size size = size_of(options.shape);
   const std::int64_t width = width_of(options);
   refuse_without_effect(options);
   if (query) refuse_without_queries(options.block);
@@ -83,7 +94,7 @@ BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary, Atte
     throw UserError("norm-kind is batch, which keeps the statistics of one layer, but share-layers uses a norm in all",
                     "choose --norm-kind layer, or drop --share-layers");
   }
-  const std::int64_t layers = options.layers.value_or(size.layers);
+  const std::int64_t layers = layers_of(options);
   check_pruned_heads(block, {{place, layers, &options.block}}, option_place);
   if (options.share_layers && !block.pruned.empty()) {
     throw UserError("pruned-heads is given, but share-layers uses a block in all layers", "drop one of them");

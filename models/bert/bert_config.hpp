@@ -81,8 +81,11 @@ struct BertOptions {
   }
 };
 
-// The width option, or else the width of the shape.
+// The options width and layers, or else those of the shape.
 std::int64_t width_of(const BertOptions& options);
+std::int64_t layers_of(const BertOptions& options);
+// Sets the sizes among `given` that are auto to those that follow from the shape.
+void name_sizes(BertOptions& options, const OptionOrigins& given);
 
 // Throws UserError if the options contradict each other, or if there is a `query` (BertConfig), but the options give it
 // no position or let it read the tokens to predict. `place`: of the self-attention.

@@ -42,7 +42,8 @@ std::optional<std::int64_t> best_step(const fs::path& run, const std::vector<std
 fs::path given_weights(const fs::path& path) {
   if (!fs::is_directory(path)) {
     if (fs::exists(path)) return path;
-    throw UserError(path.string() + ": no such checkpoint", "give auto, best, last, or the path of a checkpoint");
+    throw UserError(path.string() + ": no such checkpoint",
+                    "give auto, best, last, step-N of the run, or the path of a checkpoint");
   }
   verify_manifest(path);
   return path / kWeights;
@@ -64,12 +65,19 @@ std::vector<std::int64_t> checkpoint_steps(const fs::path& run) {
   return steps;
 }
 
-bool is_checkpoint_path(std::string_view which) { return which != "auto" && which != "best" && which != "last"; }
+bool is_checkpoint_path(std::string_view which) {
+  return which != "auto" && which != "best" && which != "last" && !step_of(which);
+}
 
 fs::path find_weights(const fs::path& run, const std::string& which) {
-  if (is_checkpoint_path(which)) return given_weights(which);
   std::vector<std::int64_t> candidates = checkpoint_steps(run);  // the last is tried first
-  std::string problem;                                           // why the requested checkpoint is not used
+  if (const auto step = step_of(which)) {
+    if (std::ranges::binary_search(candidates, *step)) return given_weights(checkpoint_path(run, *step));
+    throw UserError(run.string() + ": no checkpoint " + which,
+                    "`attend info " + run.string() + "` lists its checkpoints");
+  }
+  if (is_checkpoint_path(which)) return given_weights(which);
+  std::string problem;  // why the requested checkpoint is not used
   if (which != "last") {
     try {
       if (const auto best = best_step(run, candidates)) {
@@ -95,7 +103,8 @@ fs::path find_weights(const fs::path& run, const std::string& which) {
   }
   throw UserError(problem.empty() ? (run / "checkpoints").string() + ": no checkpoints"
                                   : problem + "; no other checkpoint is intact",
-                  "continue the training with --resume auto");
+                  problem.empty() ? "continue the training with --resume auto"
+                                  : "restore one from a backup, or train again with another --run");
 }
 
 }  // namespace attend

@@ -18,12 +18,13 @@ std::vector<std::int64_t> checkpoint_steps(const std::filesystem::path& run);
 // The model.safetensors of the checkpoint `which`, verified against its manifest:
 //   best   the one named by RUN/best; the newest if there is none yet
 //   last   the newest
+//   step-N the checkpoint of that name
 //   PATH   the directory of a checkpoint, or a .safetensors file, which has no manifest
 //   auto   best; if that is damaged, the newest intact one, with a warning that names both
 // Throws UserError if it is missing or damaged.
 std::filesystem::path find_weights(const std::filesystem::path& run, const std::string& which);
 
-// True unless `which` is auto, best or last.
+// True unless `which` is auto, best, last or step-N.
 bool is_checkpoint_path(std::string_view which);
 
 }  // namespace attend

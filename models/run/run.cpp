@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -50,6 +52,9 @@ RunKind kind_of_run(const fs::path& path) {
                         ? "import the Hugging Face model first: attend import " + path.string() + " --run RUN"
                         : remedy);
   }
+  if (fs::file_size(path / "config.toml") == 0) {
+    throw UserError((path / "config.toml").string() + ": an empty file", "restore the original");
+  }
   const fs::path record = path / "run.json";
   const nlohmann::json json = fs::exists(record) ? read_json(record) : nlohmann::json::object();
   check_format(path, json);
@@ -78,7 +83,10 @@ void check_is_run(const fs::path& path, RunKind expected) {
 
 void check_identity(const fs::path& weights, const TensorMetadata& expected, const fs::path& run) {
   const SafetensorsFile file(weights);
-  for (const auto& [key, value] : expected) {
+  std::vector<TensorMetadata::value_type> values(expected.begin(), expected.end());
+  // The kind of model first: all other options may follow from it.
+  std::ranges::stable_partition(values, [](const auto& value) { return value.first == "model.model"; });
+  for (const auto& [key, value] : values) {
     const auto found = file.metadata().find(key);
     if (found == file.metadata().end() || found->second == value) continue;
     const std::string remedy = "one of them was edited or belongs to another run; restore the original";

@@ -60,6 +60,11 @@ std::vector<HeadPlace> pruned_heads(const BlockOptions& options, std::int64_t he
 
 }  // namespace
 
+void resolve_sizes(BlockOptions& options, std::int64_t width) {
+  if (!options.heads) options.heads = default_heads(width);
+  if (!options.feed_forward) options.feed_forward = 4 * width;
+}
+
 bool is_prunable(const BlockOptions& options) {
   const SelfAttentionRecipe recipe = recipe_of(options.self_attention);
   return options.projections != ProjectionKind::none && recipe.has_weights() && recipe.most_fixed == 0;
@@ -98,8 +103,9 @@ void check_pruned_heads(const BlockConfig& block, std::initializer_list<LayersOf
   }
 }
 
-BlockConfig block_config(const BlockOptions& options, std::int64_t width, const OptionPlace& place) {
-  const std::int64_t heads = options.heads.value_or(default_heads(width));
+BlockConfig block_config(BlockOptions options, std::int64_t width, const OptionPlace& place) {
+  resolve_sizes(options, width);
+  const std::int64_t heads = *options.heads;
   if (width % heads != 0) {
     throw UserError(
         place("heads") + ": " + std::to_string(heads) + " heads do not divide the width " + std::to_string(width),
@@ -128,7 +134,7 @@ BlockConfig block_config(const BlockOptions& options, std::int64_t width, const 
           .self_window = options.self_window,
           .projections = options.projections,
           .attention_bias = options.attention_bias,
-          .feed_forward = options.feed_forward.value_or(4 * width),
+          .feed_forward = *options.feed_forward,
           .activation = options.activation,
           .norm = options.norm,
           .norm_kind = options.norm_kind,

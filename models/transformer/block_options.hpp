@@ -79,6 +79,9 @@ struct BlockOptions {
   }
 };
 
+// Sets heads and feed_forward, if they are auto, to the values for this width.
+void resolve_sizes(BlockOptions& options, std::int64_t width);
+
 // True if heads of self-attention can be pruned; the other throws UserError naming the option because of which they
 // cannot, where `what` begins the message.
 bool is_prunable(const BlockOptions& options);
@@ -88,7 +91,7 @@ void check_prunable(const BlockOptions& options, const std::string& what);
 void check_activation(const BlockOptions& options, FeedForwardKind usual, const OptionPlace& place);
 
 // The blocks that these options describe. Throws UserError if they contradict each other.
-BlockConfig block_config(const BlockOptions& options, std::int64_t width, const OptionPlace& place);
+BlockConfig block_config(BlockOptions options, std::int64_t width, const OptionPlace& place);
 
 // Throws UserError if a pruned head is in none of these layers or cannot be pruned, or if all heads of a layer are.
 struct LayersOfPlace {

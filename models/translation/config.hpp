@@ -180,4 +180,11 @@ inline ScoreKind score_of(const ModelConfig& config) {
                                                                       : ScoreKind::general);
 }
 
+// Resolves the options of a Transformer that follow from its width, if that is known, and its score.
+inline void resolve_transformer(ModelConfig& config) {
+  if (config.model != ModelKind::transformer) return;
+  config.score = score_of(config);
+  if (config.width) resolve_sizes(config.block, *config.width);
+}
+
 }  // namespace attend

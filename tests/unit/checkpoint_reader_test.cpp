@@ -45,6 +45,7 @@ TEST_F(CheckpointReader, BestIsWhatTheRunSaysAndElseTheNewest) {
   EXPECT_EQ(find_weights(run_, "last"), weights(200));
   EXPECT_EQ(find_weights(run_, checkpoint_path(run_, 10)), weights(10));
   EXPECT_EQ(find_weights(run_, weights(10)), weights(10));
+  EXPECT_EQ(find_weights(run_, "step-10"), weights(10));
 }
 
 TEST_F(CheckpointReader, ADamagedOneIsPassedOverUnlessItWasAskedFor) {
@@ -78,7 +79,7 @@ TEST_F(CheckpointReader, RefusesABestThatIsNoCheckpointAndPathsThatDoNotExist) {
     EXPECT_THROW(find_weights(run_, "best"), UserError) << name;
     EXPECT_EQ(find_weights(run_, "last"), weights(200)) << name;
   }
-  EXPECT_THROW(find_weights(run_, "step-10"), UserError);
+  EXPECT_THROW(find_weights(run_, "step-11"), UserError);
   EXPECT_THROW(find_weights(run_ / "elsewhere", "auto"), UserError);
 }
 

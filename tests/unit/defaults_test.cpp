@@ -30,6 +30,15 @@ TEST(Defaults, SizesFollowTheData) {
   EXPECT_EQ(resolved(ModelKind::luong, 6'000'000).model.decoder_layers, 2);
 }
 
+TEST(Defaults, ATransformerOfAKnownWidthHasNoAuto) {
+  TranslationConfig transformer = resolved(ModelKind::transformer, 100), luong = resolved(ModelKind::luong, 100);
+  for (TranslationConfig* config : {&transformer, &luong}) resolve_transformer(config->model);
+  EXPECT_EQ(transformer.model.block.heads, 4);
+  EXPECT_EQ(transformer.model.block.feed_forward, 1024);
+  EXPECT_EQ(transformer.model.score, ScoreKind::scaled_dot);
+  EXPECT_FALSE(luong.model.block.heads);
+}
+
 // What fits large texts is refused once a small one has chosen the sizes.
 TEST(Defaults, ChecksOfSizesWaitForTheText) {
   TranslationConfig guided, related, headed, factored;

@@ -1,5 +1,7 @@
 #include "train/finetuning/config.hpp"
 
+#include <spdlog/fmt/fmt.h>
+
 #include "core/error.hpp"
 #include "core/number.hpp"
 
@@ -18,6 +20,15 @@ void FinetuningConfig::refuse_contradictions(const OptionOrigins& origins) const
     check_language_options(model.language());
   }
   trainer.refuse_several(model.encoder.block.norm_kind, origins);
+  const BertOptions& encoder = model.encoder;
+  const std::int64_t layers = model.model == TextEncoderKind::lstm ? encoder.layers.value_or(1)
+                              : encoder.share_layers               ? 1
+                                                                   : layers_of(encoder);
+  if (freeze > layers + 1) {
+    throw UserError(fmt::format("{} {}: the encoder has {} above its embeddings", origins("freeze"), freeze,
+                                counted(layers, "layer")),
+                    fmt::format("give at most {}", layers + 1));
+  }
   if (examples == 0) throw UserError(origins("examples") + ": no training examples", "set a share above 0");
 }
 

@@ -13,6 +13,7 @@
 #include "core/random.hpp"
 #include "data/task/record_format.hpp"
 #include "data/task/task_split.hpp"
+#include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "models/layers/initialise.hpp"
 #include "models/layers/weights_io.hpp"
@@ -58,6 +59,7 @@ struct Ancestor {
 
   static Ancestor read(const fs::path& named) {
     const fs::path run = run_of_best_seed(named);
+    if (kind_of_run(run) == RunKind::train) check_is_run(run, RunKind::pretrain);  // throws
     Ancestor ancestor{.run = run,
                       .kind = kind_of_run(run),
                       .model = read_config<TextModelOptions>(run / "config.toml", UnknownKeys::ignore),
@@ -113,6 +115,7 @@ class FinetuningJob : public Job {
     // Pretraining has another default of this option, which applies only to a table of positions.
     BertOptions& stack = theirs.encoder;
     if (stack.block.positions != PositionKind::learned) stack.initial_positions = InitialPositions::random;
+    name_sizes(stack, origins);
     adopt_model_options(bind(config_.model), bind(theirs), ancestor_->run, origins);
   }
 
@@ -123,11 +126,17 @@ class FinetuningJob : public Job {
     task_ = resumed ? load_run_task(run) : find_task(config_.task);
     const std::string train_file =
         config_.train.empty() ? find_file(config_.data, task_.train)->string() : config_.train[0];
+    const std::vector<std::string> valid_files = validation_files();
+    check_text_file(train_file);
+    std::ranges::for_each(valid_files, check_text_file);
     task_.labels = labels_of_task(task_, train_file);
     task_.validate(train_file);
     const RecordFormat& format = format_of(task_.kind);
     refuse_inapplicable(config_, option_place, facts_of(task_.kind));
+    config_.trainer.check_best_metric(metric_names(task_, valid_files), option_place);
+    given_label_weights(config_.label_weights, task_);  // throws
     if (!resumed && !config_.model.pooling) config_.model.pooling = default_pooling(config_.model, task_, ancestor_);
+    if (!resumed && !config_.model.head_dropout) config_.model.head_dropout = config_.model.encoder.dropout;
     tokenizer_ = obtain_tokenizer(resumed);
     SampleConfig& samples = config_.samples;
     const std::int64_t longest = config_.model.longest();
@@ -146,7 +155,7 @@ class FinetuningJob : public Job {
       keep_share(train_->samples, config_.examples, static_cast<std::uint64_t>(config_.trainer.seed));
     }
     if (format.all_alike(*train_)) refuse_one_label(format.label_name());
-    for (const std::string& file : validation_files()) valid_.push_back(open(file));
+    for (const std::string& file : valid_files) valid_.push_back(open(file));
     Inputs inputs = {{"the tokenizer", tokenizer_->hash(), "tokenizer/"},
                      {"the text to learn from", train_->hash, "--train " + train_->file}};
     std::set<std::string> names;

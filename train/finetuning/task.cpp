@@ -23,14 +23,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The weight of errors on each label: as given, or if `balanced` n / (L n_l), where n_l of the n training labels are l.
+// The weight of errors on each label: as given, or if balanced n / (L n_l), where n_l of the n training labels are l.
 // Their mean over the training labels is 1.
 torch::Tensor label_weights(const std::vector<std::string>& given, const LabelledTask& task, const TaskSplit& train,
                             torch::Device device) {
   if (given.empty()) return {};
-  const std::size_t labels = task.labels.size();
-  std::vector<double> weights;
-  if (given == std::vector<std::string>{"balanced"}) {
+  std::vector<double> weights = given_label_weights(given, task);
+  if (weights.empty()) {
+    const std::size_t labels = task.labels.size();
     std::vector<double> counts(labels);
     for (const Sample& sample : train.samples) {
       for (const std::int64_t tag : sample.tags) counts[static_cast<std::size_t>(tag)] += 1;
@@ -41,23 +41,6 @@ torch::Tensor label_weights(const std::vector<std::string>& given, const Labelle
     }
     const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
     for (const double count : counts) weights.push_back(count > 0 ? all / (static_cast<double>(labels) * count) : 0);
-  } else {
-    for (const std::string& word : given) {
-      const auto weight = parse_number<double>(word);
-      if (!weight || *weight < 0) {
-        throw UserError("--label-weights: \"" + word + "\" is not a number of at least 0",
-                        "give one for every label, or balanced");
-      }
-      weights.push_back(*weight);
-    }
-  }
-  if (weights.size() != labels) {
-    throw UserError("--label-weights: " + std::to_string(weights.size()) + " numbers, but the task has " +
-                        std::to_string(labels) + " labels",
-                    "give one for every label, or balanced");
-  }
-  if (std::ranges::all_of(weights, [](double weight) { return weight == 0; })) {
-    throw UserError("--label-weights: all are 0, which leaves nothing to learn", "give one above 0");
   }
   return at::tensor(weights, at::kDouble).to(device, at::kFloat);
 }
@@ -84,7 +67,7 @@ class HeadObjective : public Objective<LabelledBatch> {
 };
 
 // The name of the score on a validation file after the first.
-std::string score_name(const TaskSplit& split) { return fs::path(split.file).stem().string() + "_score"; }
+std::string score_name(const fs::path& file) { return file.stem().string() + "_score"; }
 
 // The training samples, reshuffled every epoch.
 class ShuffledSamples {
@@ -114,6 +97,36 @@ class ShuffledSamples {
 
 }  // namespace
 
+std::vector<double> given_label_weights(const std::vector<std::string>& given, const LabelledTask& task) {
+  std::vector<double> weights;
+  if (given.empty() || given == std::vector<std::string>{"balanced"}) return weights;
+  for (const std::string& word : given) {
+    const auto weight = parse_number<double>(word);
+    if (!weight || *weight < 0) {
+      throw UserError("--label-weights: \"" + word + "\" is not a number of at least 0",
+                      "give one for every label, or balanced");
+    }
+    weights.push_back(*weight);
+  }
+  if (weights.size() != task.labels.size()) {
+    throw UserError("--label-weights: " + counted(std::ssize(weights), "number") + ", but the task has " +
+                        counted(std::ssize(task.labels), "label"),
+                    "give one for every label, or balanced");
+  }
+  if (std::ranges::all_of(weights, [](double weight) { return weight == 0; })) {
+    throw UserError("--label-weights: all are 0, which leaves nothing to learn", "give one above 0");
+  }
+  return weights;
+}
+
+std::vector<std::string> metric_names(const LabelledTask& task, const std::vector<std::string>& valid_files) {
+  std::vector<std::string> names = {"loss"};
+  for (const std::string_view name : format_of(task.kind).metrics(task)) names.emplace_back(name);
+  names.emplace_back("score");
+  for (std::size_t i = 1; i < valid_files.size(); ++i) names.push_back(score_name(valid_files[i]));
+  return names;
+}
+
 FinetuningTask::FinetuningTask(TextModel model, const LabelledTask& task, const Tokenizer& tokenizer,
                                const FinetuningConfig& config, TaskSplit train, std::vector<TaskSplit> valid)
     : StreamTask(std::make_unique<HeadObjective>(
@@ -126,11 +139,6 @@ FinetuningTask::FinetuningTask(TextModel model, const LabelledTask& task, const 
       valid_(std::move(valid)) {
   for (const auto& parameter : model_->named_parameters()) {
     top_ = std::max(top_, model_->encoder().layer_of(parameter.key()).value_or(0));
-  }
-  if (config.freeze > top_ + 1) {
-    throw UserError("--freeze " + std::to_string(config.freeze) + ": the encoder has " + std::to_string(top_) +
-                        " layers above its embeddings",
-                    "give at most " + std::to_string(top_ + 1));
   }
   for (const auto& parameter : model_->named_parameters()) {
     if (depth(parameter.key()) < config.freeze) parameter.value().set_requires_grad(false);
@@ -171,11 +179,9 @@ MicroBatch FinetuningTask::largest() {
 }
 
 std::vector<std::string> FinetuningTask::metrics() const {
-  std::vector<std::string> names = {"loss"};
-  for (const std::string_view name : format_of(labelled_.kind).metrics(labelled_)) names.emplace_back(name);
-  names.emplace_back("score");
-  for (std::size_t i = 1; i < valid_.size(); ++i) names.push_back(score_name(valid_[i]));
-  return names;
+  std::vector<std::string> files;
+  for (const TaskSplit& split : valid_) files.push_back(split.file);
+  return metric_names(labelled_, files);
 }
 
 std::vector<ValidationMetric> FinetuningTask::validate(const fs::path& /*run*/, std::int64_t /*step*/, Ranks& ranks) {
@@ -190,7 +196,7 @@ std::vector<ValidationMetric> FinetuningTask::validate(const fs::path& /*run*/, 
       if (first) by_name["loss"] = answers->loss.value();
       for (const MetricValue& metric : score(*answers, /*with_intervals=*/false)) {
         if (first) by_name[metric.name] = metric.value;
-        if (!first && metric.name == "score") by_name[score_name(split)] = metric.value;
+        if (!first && metric.name == "score") by_name[score_name(split.file)] = metric.value;
       }
     }
     std::vector<double> in_order;

@@ -16,9 +16,16 @@
 
 namespace attend {
 
+// The numbers of --label-weights; none without it, or if it is "balanced". Throws UserError if they do not fit the
+// labels.
+std::vector<double> given_label_weights(const std::vector<std::string>& given, const LabelledTask& task);
+
+// The metrics of validation, with the score of each file after the first.
+std::vector<std::string> metric_names(const LabelledTask& task, const std::vector<std::string>& valid_files);
+
 class FinetuningTask : public StreamTask<LabelledBatch> {
  public:
-  // `task` must have all its labels. Throws UserError for invalid --label-weights or --freeze.
+  // `task` must have all its labels. Throws UserError for invalid --label-weights.
   FinetuningTask(TextModel model, const LabelledTask& task, const Tokenizer& tokenizer, const FinetuningConfig& config,
                  TaskSplit train, std::vector<TaskSplit> valid);
   ~FinetuningTask() override { stop(); }

@@ -53,7 +53,7 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
     const auto query = objective == PretrainingKind::permuted ? std::optional<std::int64_t>(0) : std::nullopt;
     bert_config(model.stack, /*vocabulary=*/1, AttentionPlace::encoder, query);
   }
-  if (valid.empty()) trainer.refuse_validation(origins);
+  valid.empty() ? trainer.refuse_validation(origins) : trainer.check_best_metric(metric_names(), origins);
   if (!phases.empty() && trainer.max_epochs) {
     throw UserError(origins("max-epochs") + ": --phase needs a known number of updates",
                     "use --max-steps or --max-time");

@@ -115,6 +115,13 @@ struct PretrainingConfig {
     return objective == PretrainingKind::masked && instances.sequence_objective != SequenceObjective::none;
   }
 
+  // The metrics of validation that may choose the best checkpoint.
+  std::vector<std::string> metric_names() const {
+    std::vector<std::string> names = {"loss", "ppl", "accuracy"};
+    if (relates_parts()) names.emplace_back("sequence_accuracy");
+    return names;
+  }
+
   // Unless --norm is given, a Transformer language model has norms before the sub-layers, as GPT-2; other models,
   // after.
   void set_defaults(const OptionOrigins& origins);

@@ -48,9 +48,6 @@ class PretrainingJob : public Job {
       const std::int64_t usual = torch::Device(config_.run.device).is_cpu() ? 1024 : 4096;
       config_.max_tokens = std::max(usual, config_.longest());
     }
-    const TrainerConfig& trainer = config_.trainer;
-    const bool by_clock = trainer.max_time && !trainer.max_steps && !trainer.max_epochs;
-    if (!config_.schedule.end && by_clock) config_.schedule.end = ScheduleEnd::max_time;
     return {{"the tokenizer", tokenizer_->hash(), "tokenizer/"},
             {"the text to learn from", train_->identity(), "--train " + name_of_files(config_.train)},
             {"the text to validate on", valid_ ? valid_->identity() : "", "--valid " + name_of_files(config_.valid)}};
@@ -109,6 +106,11 @@ class PretrainingJob : public Job {
   void adopt(Options& ours, RunKind kind, const OptionOrigins& origins) const {
     check_is_run(config_.run.init_from, kind);
     auto theirs = read_config<Options>(fs::path(config_.run.init_from) / "config.toml", UnknownKeys::ignore);
+    if constexpr (std::is_same_v<Options, BertOptions>) {
+      name_sizes(theirs, origins);
+    } else {
+      name_sizes(theirs.stack, origins);
+    }
     adopt_model_options(bind(ours), bind(theirs), config_.run.init_from, origins);
   }
 

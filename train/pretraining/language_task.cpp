@@ -58,11 +58,6 @@ MicroBatch LanguageTask::largest() {
   return micro_batch(std::move(batch));
 }
 
-std::vector<std::string> LanguageTask::metrics() const {
-  if (!valid_) return {};
-  return {"loss", "ppl", "accuracy"};
-}
-
 std::vector<ValidationMetric> LanguageTask::validate(const std::filesystem::path& /*run*/, std::int64_t /*step*/,
                                                      Ranks& ranks) {
   std::array<double, 3> sums = {};

@@ -29,7 +29,9 @@ class LanguageTask : public StreamTask<LanguageBatch> {
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   bool batches_are_alike() const override { return true; }
-  std::vector<std::string> metrics() const override;
+  std::vector<std::string> metrics() const override {
+    return valid_ ? config_.metric_names() : std::vector<std::string>();
+  }
   // Loss, perplexity and accuracy over the first --valid-tokens tokens of the text; state is carried as in training.
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 

@@ -83,13 +83,6 @@ MicroBatch PretrainingTask::largest() {
   return micro_batch(training_data(std::ranges::max_element(phases_, {}, size) - phases_.begin()).batch(0));
 }
 
-std::vector<std::string> PretrainingTask::metrics() const {
-  if (!valid_) return {};
-  std::vector<std::string> names = {"loss", "ppl", "accuracy"};
-  if (config_.relates_parts()) names.emplace_back("sequence_accuracy");
-  return names;
-}
-
 std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::path& /*run*/, std::int64_t step,
                                                         Ranks& ranks) {
   std::vector<torch::Tensor> labels;

@@ -33,7 +33,9 @@ class PretrainingTask : public StreamTask<PretrainingBatch> {
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   bool batches_are_alike() const override { return true; }
-  std::vector<std::string> metrics() const override;
+  std::vector<std::string> metrics() const override {
+    return valid_ ? config_.metric_names() : std::vector<std::string>();
+  }
   // Loss, perplexity and accuracy of the predicted tokens, and accuracy of pairs if they are trained. Warns if, after
   // kPlateauSteps and in the last phase, the model is hardly better than predicting by the frequency of the pieces.
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;

@@ -58,12 +58,20 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
                                   : "name the file of each factor of --source-factors for the source of --valid");
   }
   metrics.validate(origins);
-  if (metrics::find_text_metric(trainer.best_metric) == nullptr) return;
   const std::string place = origins("best-metric") + ": " + trainer.best_metric;
-  if (bleu_sentences == 0) throw UserError(place + " requires --bleu-sentences above 0", "raise --bleu-sentences");
-  if (std::ranges::find(metrics.metrics, trainer.best_metric) == metrics.metrics.end()) {
-    throw UserError(place + " is not among --metrics", "add it to --metrics");
+  if (metrics::find_text_metric(trainer.best_metric) != nullptr) {
+    if (bleu_sentences == 0) throw UserError(place + " requires --bleu-sentences above 0", "raise --bleu-sentences");
+    if (std::ranges::find(metrics.metrics, trainer.best_metric) == metrics.metrics.end()) {
+      throw UserError(place + " is not among --metrics", "add it to --metrics");
+    }
   }
+  trainer.check_best_metric(metric_names(), origins);
+}
+
+std::vector<std::string> TranslationConfig::metric_names() const {
+  std::vector<std::string> names = {"loss", "ppl"};
+  if (bleu_sentences > 0) names.insert(names.end(), metrics.metrics.begin(), metrics.metrics.end());
+  return names;
 }
 
 void TranslationConfig::check_sizes(const OptionPlace& place) const {

@@ -92,6 +92,9 @@ struct TranslationConfig {
           {.help = "validation sentences translated greedily for --metrics; 0: none", .min = 0, .max = 1e6});
   }
 
+  // The metrics of validation that may choose the best checkpoint.
+  std::vector<std::string> metric_names() const;
+
   // Throw UserError: validate() if --run is missing, the other for contradictory options from any source.
   void validate(const OptionOrigins& /*origins*/) const { run.validate(); }
   void refuse_contradictions(const OptionOrigins& origins) const;

@@ -28,8 +28,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The model options of a run.
-ModelConfig model_of(const fs::path& run) { return read_config<ModelConfig>(run / "config.toml", UnknownKeys::ignore); }
+// The model options of a run, which an earlier version may have left at auto.
+ModelConfig model_of(const fs::path& run) {
+  auto model = read_config<ModelConfig>(run / "config.toml", UnknownKeys::ignore);
+  resolve_transformer(model);
+  return model;
+}
 
 TokenizerPair tokenizers_for(const TranslationConfig& config, bool resumed) {
   const auto of_run = [](const fs::path& run) { return TokenizerPair::load(run / "tokenizer"); };
@@ -83,8 +87,9 @@ class TranslationJob : public Job {
   void validate(const OptionOrigins& origins) const override { config_.refuse_contradictions(origins); }
 
   Inputs load(bool resumed) override {
-    for (const auto* files :
-         {&config_.train, &config_.valid, &config_.factors.source_factors, &config_.valid_factors}) {
+    check_parallel(config_.train[0], config_.train[1]);
+    if (!config_.valid.empty()) check_parallel(config_.valid[0], config_.valid[1]);
+    for (const auto* files : {&config_.factors.source_factors, &config_.valid_factors}) {
       std::ranges::for_each(*files, check_text_file);
     }
     std::vector<SentenceLinks> links;
@@ -115,6 +120,7 @@ class TranslationJob : public Job {
       valid_ = open_corpus(source_of(config_.valid, config_.valid_factors, *tokenizers_), config_);
     }
     resolve_sizes(config_, train_->num_tgt_tokens());
+    if (!resumed) resolve_transformer(config_.model);  // or the weights of an earlier version would be another model's
     config_.check_sizes(option_place);
     const auto named = [](const char* option, const std::vector<std::string>& files,
                           const std::vector<std::string>& factors) {
@@ -158,7 +164,7 @@ class TranslationJob : public Job {
   std::string model_name() const override { return std::string(name_of(config_.model.model)); }
   std::string memory_remedy() const override {
     return "lower --max-tokens (now " + std::to_string(*config_.batches.max_tokens) +
-           ") and raise --accumulate to keep the size of updates";
+           ") and raise --accumulate to keep the size of updates, or lower --width";
   }
 
  private:

@@ -33,6 +33,7 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
       model_(std::move(model)),
       tokenizers_(tokenizers),
       metrics_(config.metrics),
+      metric_names_(config.metric_names()),
       threads_(*config.run.threads),
       ids_(batch_ids(tokenizers)),
       train_(std::move(train)),
@@ -69,13 +70,6 @@ MicroBatch TranslationTask::largest() {
   TrainingBatches batches(*this);
   batches.begin_epoch(0);
   return micro_batch(batches.largest());
-}
-
-std::vector<std::string> TranslationTask::metrics() const {
-  if (!valid_) return {};
-  std::vector<std::string> names = {"loss", "ppl"};
-  if (!valid_->src.empty()) names.insert(names.end(), metrics_.metrics.begin(), metrics_.metrics.end());
-  return names;
 }
 
 std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::path& run, std::int64_t step,

@@ -37,7 +37,7 @@ class TranslationTask : public StreamTask<Batch> {
   double rate_of(const std::string& parameter) const override { return is_of_gates(parameter) ? kGateRate : 1; }
   MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
-  std::vector<std::string> metrics() const override;
+  std::vector<std::string> metrics() const override { return valid_ ? metric_names_ : std::vector<std::string>(); }
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
  private:
@@ -72,6 +72,7 @@ class TranslationTask : public StreamTask<Batch> {
   Seq2Seq model_;
   TokenizerPair tokenizers_;
   metrics::MetricChoice metrics_;
+  std::vector<std::string> metric_names_;
   std::int64_t threads_;
   BatchIds ids_;
   EncodedCorpus train_;

@@ -243,6 +243,34 @@ TEST(Files, ADirectoryHasOneHolder) {
   EXPECT_EQ(complaint(), "no mistake");
 }
 
+TEST(Files, NothingIsWrittenToTheOldPathOfALockedDirectory) {
+  const TemporaryDirectory place;
+  const fs::path run = place / "run", moved = place / "moved";
+  const std::string lost = run.string() + ": the directory was moved, deleted or replaced while it was in use";
+  make_directories(run);
+  {
+    const DirectoryLock lock(run / "");  // "run/"
+    write_file_atomic(run / "a", "before");
+    AtomicFile begun(run / "b");
+    StagedDirectory staged(run / "c");
+    fs::rename(run, moved);
+    for (const bool replaced : {false, true}) {
+      if (replaced) make_directories(place / "other"), fs::rename(place / "other", run);
+      EXPECT_EQ(mistake([&] { begun.commit(); }), lost);
+      EXPECT_EQ(mistake([&] { staged.commit(); }), lost);
+      EXPECT_EQ(mistake([&] { write_file_atomic(run / "a", "after"); }), lost);
+      EXPECT_EQ(mistake([&] { make_directories(run / "d"); }), lost);
+      EXPECT_EQ(fs::exists(run), replaced);
+    }
+    EXPECT_THROW(write_file_atomic(run / "a", "after"), LostDirectory);
+    write_file_atomic(place / "run-2", "beside it");
+    EXPECT_EQ(entries(run), 0);
+  }
+  EXPECT_EQ(read_file(moved / "a"), "before");
+  EXPECT_FALSE(fs::exists(moved / "lock"));
+  write_file_atomic(run / "a", "unlocked");
+}
+
 TEST(Json, MistakesNameTheFile) {
   EXPECT_EQ(mistake([] { parse_json("{\"a\": }", "m.json"); }), "m.json: not valid JSON at byte 7");
   EXPECT_EQ(mistake([] { parse_json("{} x", "m.json"); }), "m.json: not valid JSON at byte 4");

@@ -169,6 +169,7 @@ TEST(Options, EveryMistakeInAFileNamesItsPlaceWhatWasFoundAndWhatIsExpected) {
       {"train = [[\"a\"]]", "r.toml:1: train: found [ [ \"a\" ] ], expected a list of UTF-8 texts | train: two files"},
       {"run = 2020-01-01", "r.toml:1: run: found 2020-01-01, expected a UTF-8 text | run: directory"},
       {"max-tokns = 1", "r.toml:1: max-tokns: no such option | did you mean max-tokens?"},
+      {"made = 1", "r.toml:1: made: no such option | `attend config COMMAND` prints the options of a command"},
       {"zzzzzzzz = 1", "r.toml:1: zzzzzzzz: no such option | `attend config COMMAND` prints the options of a command"},
       {"[train]\na = 1", "r.toml:1: found the table [train], expected options | write options without a [section]"},
       {"[model]\na = 1", "r.toml:1: found the table [model], expected options | write options without a [section]"},

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "core/error.hpp"
+#include "core/log.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {
@@ -132,6 +133,11 @@ TEST(Program, FlagsWinOverFilesAndLaterFilesOverEarlier) {
   EXPECT_EQ(drawn.max_tokens, 4);
   EXPECT_EQ(drawn.inputs, Words{"x"});
   EXPECT_FALSE(drawn.dry_run);
+  EXPECT_FALSE(log::is_quiet());
+  ASSERT_EQ(attend({"draw", "r", "--config", second, "--config", directory.write("quiet.toml", "quiet = true")}).code, 0);
+  EXPECT_TRUE(log::is_quiet());
+  ASSERT_EQ(attend({"draw", "r", "--config", directory / "quiet.toml", "--no-quiet"}).code, 0);
+  EXPECT_FALSE(log::is_quiet());
   std::ofstream(second) << "\nslope = 0";
   EXPECT_EQ(error({"draw", "r", "--config", second}), "attend: error: " + second + ":2: slope: must not be 0\n");
 }
@@ -171,7 +177,42 @@ TEST(Program, MistakesAreNamed) {
             "attend: error: attend draw: unexpected \"b\"\n  `attend draw --help` shows its usage\n");
   EXPECT_EQ(error({"config"}),
             "attend: error: attend config: no command given\n  name one, such as `attend config train`\n");
+  EXPECT_EQ(error({"config", "config"}),
+            "attend: error: attend config: no such command\n  `attend --help` lists the commands\n");
   EXPECT_EQ(error({"config", "daw"}), "attend: error: attend daw: no such command\n  did you mean attend draw?\n");
+}
+
+struct TakingConfig {
+  std::vector<std::string> runs, names, test;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("runs", self.runs, {.help = "runs", .placeholder = "RUN", .positional = true});
+    visit("names", self.names, {.help = "of them", .placeholder = "NAME"});
+    visit("test", self.test, {.help = "text", .placeholder = "FILE"});
+  }
+};
+
+TEST(Program, ARunThatAListHasTakenIsNamed) {
+  const TemporaryDirectory directory;
+  const std::string a = directory / "a", b = directory / "b";
+  std::filesystem::create_directory(a);
+  std::filesystem::create_directory(b);
+  const auto said = [](Words words) {
+    testing::internal::CaptureStderr();
+    words.insert(words.begin(), "take");
+    run_program({make_command<TakingConfig>("take", "takes", [](const TakingConfig&, const OptionOrigins&) {})}, words);
+    return testing::internal::GetCapturedStderr();
+  };
+  const auto taken = [](const std::string& option, const std::string& run) {
+    return "attend: error: " + option + " has taken " + run + "\n  write runs before options\n";
+  };
+  EXPECT_EQ(said({"--test", "s", "t", a, b}), taken("--test", a));
+  EXPECT_EQ(said({"--names", "x", a}), taken("--names", a));
+  EXPECT_EQ(said({a, "--test", "s", "t", b}), taken("--test", b));
+  EXPECT_EQ(said({a, "--test", "s", "t", "--names", b}), "") << "a run may be named like a directory";
+  EXPECT_EQ(said({"--test", "s", "t", "--", a, b}), "");
+  EXPECT_EQ(said({"--test", "s", "t", directory / "c"}), "");
 }
 
 TEST(Program, EachFailureHasItsExitCode) {
@@ -245,6 +286,17 @@ TEST(Program, ThePageListsWhatTrainingsShareOnce) {
   EXPECT_LT(page.find("| `--resume` |"), page.find("## attend shallow")) << page;
   EXPECT_EQ(count("| `--layers` |"), 2U) << "defaults differ: " << page;
   EXPECT_EQ(count("| `--slope` |"), 1U) << page;
+}
+
+TEST(Program, AnOptionOfAnotherCommandIsNamedWithIt) {
+  testing::internal::CaptureStderr();
+  run_program(
+      {make_command<TrainingConfig>("shallow", "trains", [](const TrainingConfig&, const OptionOrigins&) {}),
+       make_command<DeepTrainingConfig>("deep", "trains too", [](const DeepTrainingConfig&, const OptionOrigins&) {}),
+       make_command<DrawConfig>("draw", "draws a line", draw)},
+      {"draw", "r", "--layers", "2"});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "attend: error: --layers: no such option of attend draw\n  it is an option of attend shallow, deep\n");
 }
 
 TEST(Program, HelpListsCommandsAndOptions) {
