@@ -177,16 +177,17 @@ std::vector<NgramDifference> ngram_differences(const TranslatedSet& set, std::si
       }
     }
   }
-  const auto spread = [](const NgramDifference& ngram) {
+  // As compare-mt smooths it. Of equal ratios, first that of more matches.
+  const auto ratio = [](const NgramDifference& ngram) {
     const auto [least, greatest] = std::ranges::minmax(ngram.matched);
-    return greatest - least;
+    return std::pair(static_cast<double>(greatest + 1) / static_cast<double>(least + 1), greatest);
   };
   std::vector<NgramDifference> differences;
   for (auto& [text, ngram] : all) {
-    if (spread(ngram) > 0) differences.push_back(std::move(ngram));
+    if (ratio(ngram).first > 1) differences.push_back(std::move(ngram));
   }
   std::ranges::sort(differences, [&](const NgramDifference& a, const NgramDifference& b) {
-    return spread(a) != spread(b) ? spread(a) > spread(b) : a.text < b.text;
+    return ratio(a) != ratio(b) ? ratio(a) > ratio(b) : a.text < b.text;
   });
   if (differences.size() > most) differences.resize(most);
   return differences;

@@ -49,7 +49,7 @@ Breakdown by_copying(const TranslatedSet& set);
 // Recall of reference words by their place in the reference, in fifths.
 Breakdown by_position(const TranslatedSet& set);
 
-// At most `most` n-grams of up to three words whose matches differ most between systems, the greatest difference first.
+// At most `most` n-grams of up to three words whose matches differ most between systems, the greatest ratio first.
 std::vector<NgramDifference> ngram_differences(const TranslatedSet& set, std::size_t most = 30);
 
 }  // namespace attend

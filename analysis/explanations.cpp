@@ -19,7 +19,7 @@ namespace {
 
 using torch::Tensor;
 
-constexpr std::size_t kMostExact = 33;  // items
+constexpr std::size_t kMostExact = 33;  // items; in SciPy also more, if at most one pair is discordant or concordant
 
 // Sums over the groups of equal items.
 struct TiedGroups {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "models/attention/recurrent_attention.hpp"
+#include "models/attention/relative.hpp"
 
 namespace attend {
 namespace {
@@ -13,10 +14,11 @@ double applications(std::string_view name, double S, double T) {
   if (name.find("embedding") != std::string_view::npos) return 0;
   if (name.starts_with("bridge")) return 1;
   const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-  if (has(".energy")) return 0;       // counted with the pairs
-  if (has(".scope.table")) return 0;  // looked up
+  if (has(".energy")) return 0;  // counted with the pairs
   const bool of_source = name.starts_with("encoder.") || name.starts_with("attention.key") || has(".kv_proj.") ||
                          has(".multihead_attn.score.key.");
+  if (has(".self_attn.scope.positions")) return of_source ? 2 * S - 1 : T;  // distances
+  if (has(".self_attn.scope.")) return 0;  // added, looked up or counted with the pairs
   return of_source ? S : T;
 }
 
@@ -40,7 +42,12 @@ double self_attention_flops(const ModelConfig& config, StackChoice stack, double
     columns += width * (heads - static_cast<double>(recipe.fixed(block.heads))) / heads;
   }
   if (kind == SelfAttentionKind::dense || kind == SelfAttentionKind::dense_attention) columns += width;
-  return layers * 2 * pairs * columns;
+  if (block.positions == PositionKind::transformer_xl) columns += width;
+  double distances = 0;  // whose keys each query is multiplied with, and values each sum of weights
+  if (block.positions == PositionKind::relative) {
+    distances = static_cast<double>(RelativeScope::num_distances(stack == StackChoice::decoder));
+  }
+  return layers * 2 * (pairs * columns + 2 * n * distances * width);
 }
 
 // Products of queries with keys and of weights with values, in a sentence pair.

@@ -212,15 +212,15 @@ void evaluate_files(const EvaluateConfig& config, const LabelledTask& task,
     for (const MetricValue& metric : score(*answers, /*with_intervals=*/true)) {
       result[metric.name] = {{"value", metric.value}, {"low", metric.interval->low}, {"high", metric.interval->high}};
       if (config.json) continue;
-      std::cout << fmt::format("{}\t{}\t{:.4f}\t", file, metric.name, metric.value);
+      std::cout << fmt::format("{}\t{}\t{:.2f}\t", file, metric.name, metric.value);
       std::cout << (std::isfinite(metric.interval->low)
-                        ? fmt::format("{:.4f} to {:.4f}\n", metric.interval->low, metric.interval->high)
+                        ? fmt::format("{:.2f} to {:.2f}\n", metric.interval->low, metric.interval->high)
                         : "no interval\n");
     }
     if (const auto best = answers->best_null_threshold()) {
       result["best_f1"] = {{"value", best->mean}, {"null_threshold", best->threshold}};
       if (!config.json)
-        std::cout << fmt::format("{}\tbest_f1\t{:.4f}\twith --null-threshold {}\n", file, best->mean, best->threshold);
+        std::cout << fmt::format("{}\tbest_f1\t{:.2f}\twith --null-threshold {}\n", file, best->mean, best->threshold);
     }
   }
   if (config.json) std::cout << results.dump(2) << '\n';

@@ -8,7 +8,7 @@ TASKS = {"sst2": "SST-2 accuracy", "conll2003": "CoNLL-2003 F1"}
 
 
 def compare(row, base, task):
-    gain, verdict = difference(row["tasks"][task], base["tasks"][task], 100)
+    gain, verdict = difference(row["tasks"][task], base["tasks"][task])
     return f"{gain:+.1f} {verdict}".strip()
 
 
@@ -20,7 +20,7 @@ def scores(kinds):
         cells = [kind.replace("_", " "), f"{row['parameters'] / 1e6:.2f} M", f"{row['tokens'] / 1e6:.1f} M", speed(row),
                  f"{row['valid_loss']:.3f}", f"{row['valid_loss'] - base['valid_loss']:+.3f}" if compared else ""]
         for task in TASKS:
-            cells += [deviation(row["tasks"][task], 100), compare(row, base, task) if compared else ""]
+            cells += [deviation(row["tasks"][task]), compare(row, base, task) if compared else ""]
         rows.append(cells)
     heads = [head for name in TASKS.values() for head in (name, "difference")]
     return table(["encoder", "parameters", "tokens seen", "tokens/s", "held-out loss", "difference", *heads], rows)

@@ -23,9 +23,9 @@ def validations(run):
             yield seconds / 60, tokens, event
 
 
-def deviation(values, factor=1):
-    """Mean and standard deviation as text, times the factor; of a single value, that value."""
-    values = [factor * value for value in values]
+def deviation(values):
+    """Mean and standard deviation as text; of a single value, that value."""
+    values = list(values)
     mean = f"{statistics.mean(values):.1f}"
     return f"{mean} ± {statistics.stdev(values):.1f}" if len(values) > 1 else mean
 
@@ -35,8 +35,8 @@ def over_seeds(run, metric):
     return [scores[metric] for scores in read(run / "dev.json")]
 
 
-def difference(values, others, factor=1):
-    """Of two means, times the factor; and "better" or "worse" if it exceeds the sum of both standard deviations, which a single value lacks."""
+def difference(values, others):
+    """Of two means, and "better" or "worse" if it exceeds the sum of both standard deviations, which a single value lacks."""
     gain = statistics.mean(values) - statistics.mean(others)
     noise = sum(statistics.stdev(side) if len(side) > 1 else math.inf for side in (values, others))
-    return factor * gain, "" if abs(gain) <= noise else "better" if gain > 0 else "worse"
+    return gain, "" if abs(gain) <= noise else "better" if gain > 0 else "worse"

@@ -235,19 +235,24 @@ void Trainer::update() {
     batches[i].forward = {}, batches[i].show = {};  // frees its tensors
   }
   gradients_.finish();
-  // The loss, the reported value of each term, and the norm of the gradient, which the first rank alone adds.
-  std::vector<double> found(totals.counts.size() + 2);
+  // The loss, the reported value of each term, how many running statistics are not finite, and the norm of the
+  // gradient, which the first rank alone adds.
+  std::vector<double> found(totals.counts.size() + 3);
+  const std::size_t of_batches = scalars.size(), place = found.size() - 2;
+  for (const auto& [name, tensor] : statistics_)
+    scalars.push_back(tensor.isfinite().logical_not().sum().to(at::kFloat));
   if (!scalars.empty()) {
     const torch::Tensor values = at::stack(scalars).cpu();
     const float* value = values.const_data_ptr<float>();
-    for (std::size_t i = 0; i < scalars.size(); ++i) found[i % (found.size() - 1)] += value[i];
+    for (std::size_t i = 0; i < scalars.size(); ++i) found[i < of_batches ? i % place : place] += value[i];
   }
   if (ranks_.first()) found.back() = optimiser_.gradient_norm();
   ranks_.sum(found);
   const double loss = found.front(), norm = found.back();
-  if (!std::isfinite(loss) || !std::isfinite(norm)) {
+  const bool infinite_statistics = found[place] > 0;
+  if (!std::isfinite(loss) || !std::isfinite(norm) || infinite_statistics) {
     abandon();
-    refuse_nonfinite(batches, loss, norm);
+    refuse_nonfinite(batches, loss, norm, infinite_statistics);
   }
 
   const double rate = learning_rate_at(schedule_, step, last_step());
@@ -418,7 +423,8 @@ std::optional<StopReason> Trainer::ending() const {
   return std::nullopt;
 }
 
-void Trainer::refuse_nonfinite(const std::vector<MicroBatch>& batches, double loss, double norm) {
+void Trainer::refuse_nonfinite(const std::vector<MicroBatch>& batches, double loss, double norm,
+                               bool infinite_statistics) {
   const std::int64_t step = state_.step + 1;
   nlohmann::ordered_json own = nlohmann::ordered_json::array();
   for (const MicroBatch& batch : batches) {
@@ -439,10 +445,11 @@ void Trainer::refuse_nonfinite(const std::vector<MicroBatch>& batches, double lo
   save();
   ranks_.leave();
   throw UserError(
-      fmt::format("update {} (epoch {}, batch {}): loss {}, norm of the gradient {}; nothing was updated, {} is the "
+      fmt::format("update {} (epoch {}, batch {}): loss {}, norm of the gradient {}{}; nothing was updated, {} is the "
                   "state before, and {} lists the batch's examples",
-                  step, where.epoch + 1, where.batch + 1, loss, norm, checkpoint_path(run_, state_.step).string(),
-                  file.string()),
+                  step, where.epoch + 1, where.batch + 1, loss, norm,
+                  infinite_statistics ? ", and running statistics of the norms that are not finite" : "",
+                  checkpoint_path(run_, state_.step).string(), file.string()),
       "check these examples; --resume auto --skip-batch continues with the next batch; if the training has diverged, "
       "start another run with a lower --learning-rate, more --warmup-steps or --precision fp32");
 }

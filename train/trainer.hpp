@@ -149,7 +149,7 @@ class Trainer {
   void skip_batches();
 
   // Trains until a limit is reached. Throws Interrupted after SIGINT, SIGTERM or SIGHUP or if another rank is lost, and
-  // UserError if a loss or gradient is not finite, after writing the examples of the update to
+  // UserError if a loss, gradient or running statistic is not finite, after writing the examples of the update to
   // RUN/nonfinite-step-N.json. Except after a lost rank, the last sound state is saved first.
   StopReason train();
 
@@ -175,7 +175,8 @@ class Trainer {
   void validate();
   void save();
   void log_interval(const std::vector<LossTerm>& terms, double rate, double norm);
-  [[noreturn]] void refuse_nonfinite(const std::vector<MicroBatch>& batches, double loss, double norm);
+  [[noreturn]] void refuse_nonfinite(const std::vector<MicroBatch>& batches, double loss, double norm,
+                                     bool infinite_statistics);
 
   std::string progress_line(const std::vector<LossTerm>& terms, double rate) const;
   double seconds_left() const;

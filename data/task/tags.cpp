@@ -19,7 +19,7 @@ class TagFormat : public RecordFormat {
 
   std::vector<std::string_view> metrics(const LabelledTask& task) const override {
     if (!task.chunks) return {"accuracy"};
-    return {"f1", "precision", "recall", "accuracy", "strict_f1"};
+    return {"f1", "precision", "recall", "accuracy"};
   }
   std::string_view label_name() const override { return "tag"; }
   std::vector<std::string> labels_in(const std::string& file, const LabelledTask& task) const override {

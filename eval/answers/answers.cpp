@@ -93,8 +93,9 @@ std::vector<MetricValue> score(const TaskAnswers& answers, bool with_intervals) 
     return sum / static_cast<double>(wanted.size());
   };
   const auto value = [&](const std::string& name, const std::function<double(Subset)>& measure) {
-    MetricValue metric{.name = name, .value = measure(all), .interval = {}};
-    if (with_intervals) metric.interval = metrics::bootstrap(all.size(), measure);
+    const auto percent = [&](Subset subset) { return 100 * measure(subset); };
+    MetricValue metric{.name = name, .value = percent(all), .interval = {}};
+    if (with_intervals) metric.interval = metrics::bootstrap(all.size(), percent);
     return metric;
   };
   std::vector<MetricValue> result;

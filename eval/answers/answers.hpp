@@ -41,7 +41,7 @@ struct AnswerConfig {
 // Sets `answers` to the values with which a fine-tuned run was validated, except for given options.
 void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, const OptionOrigins& origins);
 
-// A metric over a subset of the records.
+// A metric over a subset of the records, at most 1.
 struct NamedMeasure {
   using Subset = std::span<const std::size_t>;
   std::string name;
@@ -96,7 +96,7 @@ std::unique_ptr<TaskAnswers> answer(const TextModelImpl& model, const TaskSplit&
 
 struct MetricValue {
   std::string name = {};
-  double value = 0;                           // from 0 to 1 or -1 to 1, as the metric is defined; spans: in percent
+  double value = 0;                           // in percent, also of correlations
   std::optional<metrics::Interval> interval;  // 95 % bootstrap interval; NaN without one
 };
 

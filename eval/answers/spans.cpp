@@ -122,7 +122,7 @@ class SpanAnswers : public TaskAnswers {
     }
   }
 
-  // In percent, as computed by the script for the file's version of SQuAD.
+  // As computed by the script for the file's version of SQuAD.
   std::vector<NamedMeasure> measures() const override {
     std::vector<double> exact, f1;
     const bool none = split_.questions.may_lack_answers;
@@ -133,8 +133,8 @@ class SpanAnswers : public TaskAnswers {
                                          : gold.empty()
                                              ? metrics::AnswerScore()  // there is no gold answer: none can be right
                                              : metrics::score_answer(answer, gold);
-      exact.push_back(100 * score.exact);
-      f1.push_back(100 * score.f1);
+      exact.push_back(score.exact);
+      f1.push_back(score.f1);
     }
     const auto mean = [](const std::vector<double>& values, Subset subset) {
       double sum = 0;

@@ -12,7 +12,6 @@
 namespace attend {
 namespace {
 
-using metrics::ChunkMode;
 using metrics::ChunkTally;
 
 class TagAnswers : public TaskAnswers {
@@ -36,17 +35,15 @@ class TagAnswers : public TaskAnswers {
     }
   }
 
-  // F1, precision and recall of chunks as in conlleval; strict F1; accuracy of tags.
+  // F1, precision and recall of chunks as in conlleval; accuracy of tags.
   std::vector<NamedMeasure> measures() const override {
-    const auto tally = tally_of(ChunkMode::conlleval);
+    const auto tally = tally_of();
     const NamedMeasure accuracy{"accuracy", [=](Subset s) { return tally(s).token_accuracy(); }};
     if (!task_.chunks) return {accuracy};
-    const auto strict = tally_of(ChunkMode::strict);
     return {{"f1", [=](Subset s) { return tally(s).total().f1(); }},
             {"precision", [=](Subset s) { return tally(s).total().precision(); }},
             {"recall", [=](Subset s) { return tally(s).total().recall(); }},
-            accuracy,
-            {"strict_f1", [=](Subset s) { return strict(s).total().f1(); }}};
+            accuracy};
   }
 
   std::string text(std::size_t i) const override { return fmt::format("{}", fmt::join(tags_[i], " ")); }
@@ -68,11 +65,11 @@ class TagAnswers : public TaskAnswers {
 
  private:
   // Sums the tallies of the sentences of a subset.
-  std::function<ChunkTally(Subset)> tally_of(ChunkMode mode) const {
-    std::vector<ChunkTally> tallies(tags_.size(), ChunkTally(mode));
+  std::function<ChunkTally(Subset)> tally_of() const {
+    std::vector<ChunkTally> tallies(tags_.size());
     for (std::size_t i = 0; i < tallies.size(); ++i) tallies[i].add(tags_[i], split_.sentences[i].tags);
-    return [mode, tallies = std::move(tallies)](Subset subset) {
-      ChunkTally sum(mode);
+    return [tallies = std::move(tallies)](Subset subset) {
+      ChunkTally sum;
       for (const std::size_t i : subset) sum.add(tallies[i]);
       return sum;
     };

@@ -48,26 +48,14 @@ struct Chunk {
 };
 
 // The chunks of one sentence from its tags, such as B-PER I-PER O; prefixes B, I, E, S and O are supported.
-std::vector<Chunk> chunks_of(const std::vector<std::string>& tags, ChunkMode mode) {
+std::vector<Chunk> chunks_of(const std::vector<std::string>& tags) {
   std::vector<Chunk> chunks;
   Tag before;
   std::size_t begin = 0;
-  bool open = false;  // strict: a B was seen, and nothing but its own I since
   for (std::size_t i = 0; i <= tags.size(); ++i) {
     Tag now = i < tags.size() ? parse(tags[i]) : Tag();
-    if (mode == ChunkMode::conlleval) {
-      if (ends(before, now)) chunks.push_back({.type = before.type, .begin = begin, .end = i});
-      if (begins(before, now)) begin = i;
-    } else {
-      if (open && !(now.prefix == 'I' && now.type == before.type)) {
-        chunks.push_back({.type = before.type, .begin = begin, .end = i});
-        open = false;
-      }
-      if (now.prefix == 'B') {
-        begin = i;
-        open = true;
-      }
-    }
+    if (ends(before, now)) chunks.push_back({.type = before.type, .begin = begin, .end = i});
+    if (begins(before, now)) begin = i;
     before = std::move(now);
   }
   return chunks;
@@ -83,7 +71,7 @@ void ChunkTally::add(const std::vector<std::string>& predicted, const std::vecto
   ensure(predicted.size() == gold.size(), "there is one predicted tag per gold tag");
   tokens_ += gold.size();
   for (std::size_t i = 0; i < gold.size(); ++i) equal_tokens_ += predicted[i] == gold[i];
-  const std::vector<Chunk> ours = chunks_of(predicted, mode_), theirs = chunks_of(gold, mode_);
+  const std::vector<Chunk> ours = chunks_of(predicted), theirs = chunks_of(gold);
   const std::set<Chunk> right(theirs.begin(), theirs.end());
   total_.gold += theirs.size();
   total_.predicted += ours.size();
@@ -91,7 +79,6 @@ void ChunkTally::add(const std::vector<std::string>& predicted, const std::vecto
 }
 
 void ChunkTally::add(const ChunkTally& other) {
-  ensure(mode_ == other.mode_, "both tallies have the same mode");
   total_.predicted += other.total_.predicted;
   total_.gold += other.total_.gold;
   total_.both += other.total_.both;

@@ -1,6 +1,5 @@
 // Named entities and other chunks: extracts chunks from tags and computes precision, recall and F1 over a corpus as
-// seqeval does (Nakayama 2018), in its default mode (as conlleval: an I- without an open chunk of its type starts one)
-// and in its strict mode (IOB2: only a B- starts one).
+// seqeval does (Nakayama 2018) in its default mode, as conlleval: an I- without an open chunk of its type starts one.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +7,6 @@
 #include <vector>
 
 namespace attend::metrics {
-
-enum class ChunkMode { conlleval, strict };
 
 // Counts of predicted chunks, gold chunks, and chunks in both.
 class ChunkTally {
@@ -21,17 +18,15 @@ class ChunkTally {
     double f1() const;
   };
 
-  explicit ChunkTally(ChunkMode mode) : mode_(mode) {}
   // Adds the tags of one sentence, the same number on both sides.
   void add(const std::vector<std::string>& predicted, const std::vector<std::string>& gold);
-  // Adds another tally of the same mode.
+  // Adds another tally.
   void add(const ChunkTally& other);
 
   const Counts& total() const { return total_; }
   double token_accuracy() const;  // including O
 
  private:
-  ChunkMode mode_;
   Counts total_;
   std::size_t tokens_ = 0, equal_tokens_ = 0;
 };

@@ -7,9 +7,14 @@
 namespace attend {
 
 void Beam::advance(OpenSentence& sentence, const NextTokens& next, std::int64_t first_row) const {
-  std::vector<Candidate> candidates = continuations(sentence.live, next, first_row);
-  keep_best(candidates, 2 * size_);
-  take(sentence, candidates, first_row);
+  const std::int64_t count = 2 * size_, per_row = 2 + 2 * count / std::ssize(sentence.live);
+  std::vector<Candidate> best = continuations(sentence.live, next, first_row, per_row);
+  keep_best(best, count);
+  if (std::ssize(best) == count) {  // the best of all have at least the score of the last of these
+    best = continuations(sentence.live, next, first_row, candidates(), best.back().score);
+    keep_best(best, count);
+  }
+  take(sentence, best, first_row);
 }
 
 void Beam::take(OpenSentence& sentence, const std::vector<Candidate>& ranked, std::int64_t first_row) const {
@@ -43,12 +48,16 @@ void Beam::take(OpenSentence& sentence, const std::vector<Candidate>& ranked, st
 }
 
 std::vector<Beam::Candidate> Beam::continuations(const std::vector<Live>& live, const NextTokens& next,
-                                                 std::int64_t first_row) const {
+                                                 std::int64_t first_row, std::int64_t per_row, double least) const {
   std::vector<Candidate> candidates;
   for (std::int64_t i = 0; i < std::ssize(live); ++i) {
+    std::int64_t left = per_row;
     for (const NextToken& token : next.best(first_row + i)) {
+      const double score = live[i].score + token.score;
+      if (left == 0 || score < least) break;
       if (!ids_.may_follow(token.id, std::ssize(live[i].ids), config_.min_length)) continue;
-      candidates.push_back({.live = i, .token = token, .score = live[i].score + token.score});
+      candidates.push_back({.live = i, .token = token, .score = score});
+      --left;
     }
   }
   return candidates;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "eval/search/strategy.hpp"
@@ -34,9 +35,11 @@ class Beam : public Strategy {
     double score = 0;
   };
 
-  // All continuations by the best tokens of each row; eos only from the minimum length on.
-  std::vector<Candidate> continuations(const std::vector<Live>& live, const NextTokens& next,
-                                       std::int64_t first_row) const;
+  // The continuations by the best tokens of each row, at most `per_row` and with a score of at least `least`; eos only
+  // from the minimum length on.
+  std::vector<Candidate> continuations(const std::vector<Live>& live, const NextTokens& next, std::int64_t first_row,
+                                       std::int64_t per_row = std::numeric_limits<std::int64_t>::max(),
+                                       double least = std::numeric_limits<double>::lowest()) const;
   // Puts the `count` best first and drops the others; of equal ones first that of the earlier row and smaller id.
   static void keep_best(std::vector<Candidate>& candidates, std::int64_t count);
   // Replaces the live hypotheses, whose first row is `first_row`, by continuations, given in order of priority: those

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 
 namespace attend {
@@ -18,19 +19,32 @@ std::size_t begun(const Ids& ids, const PhraseIds& phrase) {
   return count;
 }
 
-// The phrases that do not stand in `ids`.
-std::vector<PhraseIds> unmet(const Ids& ids, const std::vector<PhraseIds>& constraints) {
+// The number of places, which may overlap, where a phrase stands.
+std::ptrdiff_t count_of(const PhraseIds& phrase, std::span<const std::int32_t> ids) {
+  std::ptrdiff_t count = 0;
+  for (auto left = ids.begin(); (left = std::search(left, ids.end(), phrase.begin(), phrase.end())) != ids.end();
+       ++left) {
+    ++count;
+  }
+  return count;
+}
+
+// The phrases that do not stand in `ids`; one that is given several times, as often as it is missing.
+std::vector<PhraseIds> unmet(std::span<const std::int32_t> ids, const std::vector<PhraseIds>& constraints) {
   std::vector<PhraseIds> result;
-  std::ranges::copy_if(constraints, std::back_inserter(result),
-                       [&](const PhraseIds& phrase) { return std::ranges::search(ids, phrase).empty(); });
+  std::map<PhraseIds, std::ptrdiff_t> wanted;
+  for (const PhraseIds& phrase : constraints) {
+    if (++wanted[phrase] > count_of(phrase, ids)) result.push_back(phrase);
+  }
   return result;
 }
 
 // The tokens missing from `ids`, whose beginning, without the last token, lacks these phrases.
 std::int64_t missing_of(const Ids& ids, const std::vector<PhraseIds>& open) {
   std::size_t missing = 0, most_begun = 0;
+  std::set<PhraseIds> met;  // by the last token
   for (const PhraseIds& phrase : open) {
-    if (ends_with_beginning(ids, phrase, phrase.size())) continue;
+    if (ends_with_beginning(ids, phrase, phrase.size()) && met.insert(phrase).second) continue;
     missing += phrase.size();
     most_begun = std::max(most_begun, begun(ids, phrase));
   }
@@ -40,7 +54,7 @@ std::int64_t missing_of(const Ids& ids, const std::vector<PhraseIds>& open) {
 }  // namespace
 
 std::int64_t missing_tokens(const Ids& ids, const std::vector<PhraseIds>& constraints) {
-  return missing_of(ids, unmet(ids, constraints));
+  return missing_of(ids, unmet(std::span(ids).first(ids.empty() ? 0 : ids.size() - 1), constraints));
 }
 
 void ConstrainedBeam::advance(OpenSentence& sentence, const NextTokens& next, std::int64_t first_row) const {

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/conditions.hpp"
@@ -29,15 +30,17 @@ std::vector<double> EnsembleConfig::weights_of(std::size_t num_models, const Opt
                     "give one for each run, in their order");
   }
   std::vector<double> values;
-  double sum = 0;
   for (const std::string& word : weights) {
     const double value = parse_number<double>(word).value_or(0);
     if (value <= 0) {
       throw UserError(origins("weights") + ": \"" + word + "\" is not a positive number",
                       "leave out runs without weight");
     }
-    sum += values.emplace_back(value);
+    values.push_back(value);
   }
+  const int exponent = std::ilogb(*std::ranges::max_element(values));  // of 1e308 and 1e308, the sum overflows
+  double sum = 0;
+  for (double& value : values) sum += value = std::ldexp(value, -exponent);
   for (double& value : values) value /= sum;
   return values;
 }

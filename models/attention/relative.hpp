@@ -26,8 +26,10 @@ class RelativeScope : public Scope {
   RelativeScope(std::shared_ptr<Scope> scope, std::int64_t width, bool causal)
       : scope_(std::move(scope)),
         farthest_ahead_(causal ? 0 : kFarthest),
-        keys_(register_parameter("keys", torch::empty({kFarthest + 1 + farthest_ahead_, width}))),
+        keys_(register_parameter("keys", torch::empty({num_distances(causal), width}))),
         values_(register_parameter("values", torch::empty_like(keys_))) {}
+
+  static constexpr std::int64_t num_distances(bool causal) { return kFarthest + 1 + (causal ? 0 : kFarthest); }
 
   // The bias is [..., T, S].
   Window window(const torch::Tensor& queries_TH, const Places& places) const override {

@@ -65,6 +65,10 @@ void HfConfigFile::check_form(std::string_view type, std::string_view model, std
   for (const auto& [key, value] : json_.items()) {
     if (value.is_null() || std::ranges::find(flags, key, &HfFlag::key) != flags.end()) continue;
     if (std::ranges::find(others, key) != others.end()) continue;
+    if (key == "pruned_heads") {
+      if (!value.empty()) refuse(key, value.dump(), "{}");
+      continue;
+    }
     if (std::ranges::find(kHfFieldsWithoutEffect, key) != kHfFieldsWithoutEffect.end()) continue;
     throw UserError(fmt::format("{}: \"{}\" is not a field of {} that attend import knows", file_, key, model),
                     "remove it if it does not change what the model computes");

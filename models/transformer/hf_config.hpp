@@ -41,8 +41,7 @@ inline constexpr auto kHfFieldsWithoutEffect = std::to_array<std::string_view>(
      "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens", "sep_token_id",
      // the origin of the file, and fields that Hugging Face ignores
      "_name_or_path", "architectures", "transformers_version", "torch_dtype", "dtype", "tokenizer_class", "torchscript",
-     "pruned_heads", "use_bfloat16", "tf_legacy_loss", "chunk_size_feed_forward", "_commit_hash",
-     "_attn_implementation_autoset"});
+     "use_bfloat16", "tf_legacy_loss", "chunk_size_feed_forward", "_commit_hash", "_attn_implementation_autoset"});
 
 // Options of a stack of layers (BertOptions) that can be exported: config.json has them, or they only matter in
 // training.

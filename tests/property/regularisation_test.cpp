@@ -258,6 +258,23 @@ TEST(RDrop, OfEqualPassesIsTwiceTheLoss) {
   }
 }
 
+// As the loss, so that λ is the gain by which a head stays open.
+TEST(RDrop, DoublesThePenaltyOfOpenGates) {
+  const at::NoGradGuard no_grad;
+  ModelConfig config = families(0).front().config;
+  config.prune_heads = 0.1;
+  const Seq2Seq model = with_weights_of_seed_7(config);
+  const auto penalty = [&](double alpha) {
+    Pass pass = Pass::train(3);
+    const TranslationObjective objective(model, {.r_drop = alpha}, /*samples=*/false, {}, {}, /*gate_penalty=*/0.1);
+    return objective.losses(some_batch(), pass).back();
+  };
+  const LossSum once = penalty(0), both = penalty(5);
+  EXPECT_GT(once.loss.item<float>(), 1);
+  EXPECT_EQ(both.loss.item<float>(), 2 * once.loss.item<float>());
+  EXPECT_EQ(both.reported.item<float>(), once.reported.item<float>());
+}
+
 TEST(RDrop, IsOffInValidation) {
   const at::NoGradGuard no_grad;
   const Seq2Seq model = with_weights_of_seed_7(families(/*dropout=*/0.2)[0].config);

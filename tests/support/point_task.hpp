@@ -63,7 +63,7 @@ class PointBatches {
 // The examples of a batch pull x towards its number, with noise that depends on the dropout key as dropout does, and up
 // by `baseline` times `baseline_weight`. `baseline`, the objective's state, is a moving average of the losses. The
 // third batch of the second epoch may be spoilt.
-enum class Spoilt { nothing, loss, gradient };
+enum class Spoilt { nothing, loss, gradient, statistics };
 
 class PointObjective : public Objective<PointBatch> {
  public:
@@ -82,6 +82,7 @@ class PointObjective : public Objective<PointBatch> {
     if (batch.epoch == 1 && batch.number == 2) {
       if (spoilt == Spoilt::loss) loss = loss * std::numeric_limits<float>::quiet_NaN();
       if (spoilt == Spoilt::gradient) loss = loss + (x_.sum() * 0).sqrt();  // 0, with an infinite slope
+      if (spoilt == Spoilt::statistics) passes_ /= 0;
     }
     return {{.loss = loss, .reported = loss.detach()}};
   }

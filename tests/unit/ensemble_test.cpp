@@ -202,6 +202,7 @@ TEST(Ensembles, WeightsSumToOne) {
   OptionOrigins origins;
   EXPECT_EQ(EnsembleConfig{}.weights_of(4, origins), std::vector<double>(4, 0.25));
   EXPECT_EQ((EnsembleConfig{.weights = {"3", "1"}}.weights_of(2, origins)), (std::vector{0.75, 0.25}));
+  EXPECT_EQ((EnsembleConfig{.weights = {"1e308", "1e308"}}.weights_of(2, origins)), (std::vector{0.5, 0.5}));
   EXPECT_THROW((EnsembleConfig{.weights = {"1", "1"}}.weights_of(3, origins)), UserError);
   for (const char* wrong : {"0", "-1", "x", ""}) {
     EXPECT_THROW((EnsembleConfig{.weights = {"1", wrong}}.weights_of(2, origins)), UserError) << wrong;

@@ -108,8 +108,18 @@ TEST_F(Operations, OfTheTransformer) {
   const double itself = T * maps + T * (T + 1) / 2 * pair;  // a position sees itself and those before it
   const double source = T * 2 * product(H, H) + S * 2 * product(H, H) + S * T * pair;
   EXPECT_DOUBLE_EQ(counted(config), (encoder + itself + source + T * inner) / T);
+  const double sinusoidal = encoder + itself + source + T * inner;
   config.block.positions = PositionKind::t5;  // biases are looked up
-  EXPECT_DOUBLE_EQ(counted(config), (encoder + itself + source + T * inner) / T);
+  EXPECT_DOUBLE_EQ(counted(config), sinusoidal / T);
+  // Each of three heads: a query with a^K, the sums of its weights with a^V, of 33 distances or, in a decoder, of 17.
+  config.block.positions = PositionKind::relative;
+  const auto of_distances = [](double count) { return 3 * (product(H / 3, count) + product(count, H / 3)); };
+  EXPECT_DOUBLE_EQ(counted(config), (sinusoidal + 2 * S * of_distances(33) + T * of_distances(17)) / T);
+  // W_kR R of the distances that there are, and a query with each of its positions.
+  config.block.positions = PositionKind::transformer_xl;
+  const double in_encoder = 2 * ((2 * S - 1) * product(H, H) + S * S * product(H, 1));
+  const double in_decoder = T * product(H, H) + T * (T + 1) / 2 * product(H, 1);
+  EXPECT_DOUBLE_EQ(counted(config), (sinusoidal + in_encoder + in_decoder) / T);
   config.block.positions = PositionKind::sinusoidal;
   // W q, U k of every head of H / 3 columns, at the positions of each; the energies still are products of D numbers.
   config.score = ScoreKind::additive;

@@ -52,6 +52,19 @@ TEST(GuidedSearch, AWideBeamFindsTheBestThatMeetsTheConstraints) {
   }
 }
 
+TEST(GuidedSearch, APhraseThatIsGivenTwiceOccursTwice) {
+  for (std::int64_t sentence = 0; sentence < 10; ++sentence) {
+    for (const PhraseIds& phrase : {PhraseIds{4}, PhraseIds{5, 5}}) {
+      expect_the_best(sentence, {}, {.longest = 4, .constraints = {phrase, phrase}}, [&](const TokenIds& ids) {
+        const auto first = std::ranges::search(ids, phrase).begin();
+        return first != ids.end() && has_phrase({first + 1, ids.end()}, phrase);
+      });
+    }
+    const Wanted begun{.longest = 3, .prefix = {4}, .constraints = {{4}, {4}}};
+    EXPECT_GE(std::ranges::count(search_sentence(sentence, {.beam = 2}, begun)[0].ids, 4), 2);
+  }
+}
+
 TEST(GuidedSearch, ConstraintsOfOneSentenceLeaveTheOthersAsTheyAre) {
   const SearchConfig config{.beam = 3, .nbest = 3};
   const Wanted free{.longest = 8}, asked{.longest = 8, .prefix = {5}, .constraints = {{4, 4, 6}, {1}}};

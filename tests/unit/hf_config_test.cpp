@@ -76,8 +76,11 @@ TEST_F(BertConfigTest, IsReadAsItWasWritten) {
 }
 
 TEST_F(BertConfigTest, AFieldThatIsNotReadIsRefusedByName) {
-  const auto usual = nlohmann::json::parse(to_hf_config(changed([](BertOptions&) {})));
-  expect_refused(usual, {{"hidden_act", "quick_gelu"},
+  auto usual = nlohmann::json::parse(to_hf_config(changed([](BertOptions&) {})));
+  usual["pruned_heads"] = nlohmann::json::object();
+  EXPECT_EQ(refusal(usual), "");
+  expect_refused(usual, {{"pruned_heads", {{"0", {1}}}},
+                         {"hidden_act", "quick_gelu"},
                          {"model_type", "roberta"},
                          {"position_embedding_type", "relative_key"},
                          {"layer_norm_eps", 1e-5},

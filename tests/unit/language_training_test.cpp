@@ -23,12 +23,19 @@ namespace {
 
 using torch::Tensor;
 
-LanguageModel language_model_of_cell(LanguageCell cell) {
-  LanguageOptions options{.cell = cell, .stack = {.layers = 2, .width = 12, .dropout = 0}};
+// A memory of more tokens than a segment has, so that it grows.
+LanguageModel language_model_of_cell(LanguageCell cell, std::int64_t memory = 0,
+                                     Precision precision = Precision::fp32) {
+  LanguageOptions options{.cell = cell, .memory = memory, .stack = {.layers = 2, .width = 12, .dropout = 0}};
   options.stack.block.attention_dropout = 0;
+  if (memory > 0) {
+    options.stack.block.positions = PositionKind::transformer_xl;
+    options.stack.initial_deviation = 0.2;
+  }
   const LanguageModel model = make_language_model(options, kVocabulary);
   initialise(*model, 3);
   model->to(test_device());
+  visit_weights(*model, [&](ops::Weight& weight) { weight.set_precision(precision); });
   return model;
 }
 
@@ -62,11 +69,20 @@ double loss_of(const LanguageObjective& objective, const LanguageBatch& batch) {
   return sums[0].loss.item<double>();
 }
 
-class CarriedState : public testing::TestWithParam<LanguageCell> {
+struct Carrier {
+  std::string name;
+  std::int64_t parts;  // of two layers
+  LanguageCell cell;
+  std::int64_t memory = 0;
+  Precision precision = Precision::fp32;
+  double tolerance = 1e-4;
+};
+
+class CarriedState : public testing::TestWithParam<Carrier> {
  protected:
   LanguageObjective make(std::int64_t lanes) const { return {model_, lanes, /*rows=*/2, test_device()}; }
 
-  LanguageModel model_ = language_model_of_cell(GetParam());
+  LanguageModel model_ = language_model_of_cell(GetParam().cell, GetParam().memory, GetParam().precision);
   const std::vector<double> means_ = {1};
 };
 
@@ -79,8 +95,8 @@ TEST_P(CarriedState, ABatchGoesOnWhereTheLastUpdateEnded) {
   loss_of(objective, first);
   objective.update_made(means_);
   const double of_second = loss_of(objective, second);
-  EXPECT_NEAR(of_first + of_second, loss_of(make(1), joined(first, second)), 1e-4);
-  EXPECT_GT(std::abs(of_second - from_nothing), 2e-4);
+  EXPECT_NEAR(of_first + of_second, loss_of(make(1), joined(first, second)), GetParam().tolerance);
+  EXPECT_GT(std::abs(of_second - from_nothing), 2 * GetParam().tolerance);
   LanguageBatch begins = second;
   begins.begins = true;
   EXPECT_NEAR(loss_of(objective, begins), from_nothing, 1e-6);
@@ -124,10 +140,9 @@ TEST_P(CarriedState, IsRestoredFromItsTensors) {
   loss_of(trained, batch_of_lane(1, true, 5));
   trained.update_made(means_);
   const NamedTensors from = trained.state(), to = resumed.state();
-  const std::size_t parts = GetParam() == LanguageCell::lstm ? 2 : 1;
-  ASSERT_EQ(from.size(), 2 * 2 * parts) << "of two lanes and two layers";
+  ASSERT_EQ(std::ssize(from), 2 * GetParam().parts) << "of two lanes";
   EXPECT_EQ(from.front().first, "carried.0.0");
-  EXPECT_EQ(from.back().first, "carried.1." + std::to_string(2 * parts - 1));
+  EXPECT_EQ(from.back().first, "carried.1." + std::to_string(GetParam().parts - 1));
   for (std::size_t i = 0; i < from.size(); ++i) {
     EXPECT_EQ(from[i].first, to[i].first);
     EXPECT_EQ(from[i].second.scalar_type(), at::kFloat);
@@ -138,9 +153,13 @@ TEST_P(CarriedState, IsRestoredFromItsTensors) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cells, CarriedState,
-                         testing::Values(LanguageCell::lstm, LanguageCell::gru, LanguageCell::tanh),
-                         [](const auto& instance) { return std::string(name_of(instance.param)); });
+// A memory has the hidden states before each layer, and their number.
+INSTANTIATE_TEST_SUITE_P(Carriers, CarriedState,
+                         testing::Values(Carrier{"lstm", 4, LanguageCell::lstm}, Carrier{"gru", 2, LanguageCell::gru},
+                                         Carrier{"tanh", 2, LanguageCell::tanh},
+                                         Carrier{"memory", 3, LanguageCell::transformer, 9},
+                                         Carrier{"bf16_memory", 3, LanguageCell::transformer, 9, Precision::bf16, 0.1}),
+                         [](const auto& instance) { return instance.param.name; });
 
 TEST(LanguageTraining, ATransformerCarriesNothing) {
   const LanguageModel model = language_model_of_cell(LanguageCell::transformer);

@@ -48,12 +48,12 @@ TEST_F(LineRequestFiles, AreRefusedByFileAndLine) {
   const std::string unknown = write("unknown", "the\n\xe4\xb8\xad\n");
   refuses("unknown:2", [&] { LineRequests({.constraints = unknown}, tokenizer_); });
   refuses("unknown:2", [&] { LineRequests({.prefix = unknown}, tokenizer_); });
-  const LineRequests asked({.prefix = write("p", "the\nthe dog\n"), .constraints = write("c", "dog\tcat\ndog\n")},
+  const LineRequests asked({.prefix = write("p", "the\nthe dog\n"), .constraints = write("c", "dog\tcat\tdog\ndog\n")},
                            tokenizer_);
   EXPECT_NO_THROW(asked.check_count(2));
   refuses("2 lines, but the input has 3", [&] { asked.check_count(3); });
   refuses("2 lines, but the input has more", [&] { asked.check(2, 100); });
-  const std::int64_t needed = std::ssize(tokenizer_.encode("the")) + std::ssize(tokenizer_.encode("dog")) +
+  const std::int64_t needed = std::ssize(tokenizer_.encode("the")) + 2 * std::ssize(tokenizer_.encode("dog")) +
                               std::ssize(tokenizer_.encode("cat"));
   EXPECT_NO_THROW(asked.check(0, needed));
   refuses("c:1", [&] { asked.check(0, needed - 1); });

@@ -101,7 +101,7 @@ TEST(TaskAnswers, ScoreHasEveryMetricThatATaskMayName) {
     std::vector<std::string> found;
     for (const MetricValue& metric : score(*answered(one, task), /*with_intervals=*/false)) {
       found.push_back(metric.name);
-      EXPECT_DOUBLE_EQ(metric.value, one.kind == TaskKind::spans ? 100 : 1) << name_of(one.kind) << " " << metric.name;
+      EXPECT_DOUBLE_EQ(metric.value, 100) << name_of(one.kind) << " " << metric.name;
     }
     std::vector<std::string> expected = {"score"};
     for (const std::string_view name : format_of(one.kind).metrics(task)) expected.emplace_back(name);
@@ -119,7 +119,7 @@ TEST(TaskAnswers, ChunksHaveMetricsOfTheirOwn) {
   const auto scores = score(*answered(one, task), /*with_intervals=*/false);
   for (const MetricValue& metric : scores) {
     found.push_back(metric.name);
-    EXPECT_DOUBLE_EQ(metric.value, 1) << metric.name;
+    EXPECT_DOUBLE_EQ(metric.value, 100) << metric.name;
   }
   found.pop_back();  // score
   EXPECT_EQ(found, format_of(TaskKind::tags).metrics(task));

@@ -237,8 +237,8 @@ TEST(Trainer, StopsBeforeALossThatIsNotFinite) {
   EXPECT_EQ(session.task.point->layer->refreshed, 6);
 }
 
-TEST(Trainer, SkipsABatchWhoseLossOrGradientIsNotFinite) {
-  for (const Spoilt spoilt : {Spoilt::loss, Spoilt::gradient}) {
+TEST(Trainer, SkipsABatchThatMakesSomethingInfinite) {
+  for (const Spoilt spoilt : {Spoilt::loss, Spoilt::gradient, Spoilt::statistics}) {
     const TemporaryDirectory run, untroubled;
     PointSession stopped(run.path(), {.save_every = 100});
     stopped.task.objective.baseline_weight = 0.01;

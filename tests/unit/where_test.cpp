@@ -166,7 +166,7 @@ TEST(WhereSystemsDiffer, EmptyTextsHaveNoWords) {
   EXPECT_EQ(by_length(set, kBleu).groups[0].values[0]->value, 0);
 }
 
-// The greatest difference first, equal ones by their text; matches are clipped in each sentence.
+// The greatest smoothed ratio first, equal ones by their text; matches are clipped in each sentence.
 TEST(WhereSystemsDiffer, NgramsOfUnequalMatchesAreOrdered) {
   const TranslatedSet set = {.sources = {"x", "x", "x"},
                              .references = {"a b c", "b d", "b b"},
@@ -174,17 +174,17 @@ TEST(WhereSystemsDiffer, NgramsOfUnequalMatchesAreOrdered) {
   // [text], in the reference, matched by 0 and 1:  b 4: 2, 4   a 1: 1, 0   c 1: 1, 1   d 1: 0, 1
   // a b 1: 1, 0   b c 1: 1, 0   b d 1: 0, 1   b b 1: 0, 1   a b c 1: 1, 0
   const std::vector<NgramDifference> found = ngram_differences(set);
-  const std::vector<std::string> order = {"b", "a", "a b", "a b c", "b b", "b c", "b d", "d"};
+  const std::vector<std::string> order = {"a", "a b", "a b c", "b b", "b c", "b d", "d", "b"};
   ASSERT_EQ(found.size(), order.size());
   for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(found[i].text, order[i]) << i;
-  EXPECT_EQ(found[0].in_reference, 4);
-  EXPECT_EQ(found[0].matched, (std::vector<std::int64_t>{2, 4}));
-  EXPECT_EQ(found[3].in_reference, 1);
-  EXPECT_EQ(found[3].matched, (std::vector<std::int64_t>{1, 0}));
-  EXPECT_EQ(found[4].matched, (std::vector<std::int64_t>{0, 1}));
+  EXPECT_EQ(found[7].in_reference, 4);
+  EXPECT_EQ(found[7].matched, (std::vector<std::int64_t>{2, 4}));
+  EXPECT_EQ(found[2].in_reference, 1);
+  EXPECT_EQ(found[2].matched, (std::vector<std::int64_t>{1, 0}));
+  EXPECT_EQ(found[3].matched, (std::vector<std::int64_t>{0, 1}));
   const std::vector<NgramDifference> first = ngram_differences(set, 2);
   ASSERT_EQ(first.size(), 2u);
-  EXPECT_EQ(first[1].text, "a");
+  EXPECT_EQ(first[1].text, "a b");
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ void keep_share(std::vector<Sample>& samples, double share, std::uint64_t seed) 
   RandomStream random(combine_keys(seed, 0xe7a3));
   shuffle(examples, random);
   const std::size_t all = examples.size();
-  examples.resize(static_cast<std::size_t>(std::ceil(share * static_cast<double>(all))));
+  const double count = std::ceil(share * static_cast<double>(all) - 1e-9);  // 0.07 of 100 is 7.000000000000001
+  examples.resize(static_cast<std::size_t>(std::max(1.0, count)));
   log::info("training on {} of {} examples", examples.size(), all);
   const std::set<std::int64_t> kept(examples.begin(), examples.end());
   std::erase_if(samples, [&kept](const Sample& sample) { return !kept.contains(sample.example); });

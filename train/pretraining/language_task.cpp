@@ -75,7 +75,7 @@ std::vector<ValidationMetric> LanguageTask::validate(const std::filesystem::path
   const double loss = nll / count;
   return {{.name = "loss", .value = loss},
           {.name = "ppl", .value = std::exp(loss)},
-          {.name = "accuracy", .value = correct / count}};
+          {.name = "accuracy", .value = 100 * correct / count}};
 }
 
 }  // namespace attend

@@ -104,8 +104,8 @@ std::vector<ValidationMetric> PretrainingTask::validate(const std::filesystem::p
   if (step >= kPlateauSteps && phase_ == std::ssize(phases_) - 1) warn_of_plateau(loss, labels, ranks);
   std::vector<ValidationMetric> metrics = {{.name = "loss", .value = loss},
                                            {.name = "ppl", .value = std::exp(loss)},
-                                           {.name = "accuracy", .value = masked_correct / masked}};
-  if (pairs > 0) metrics.push_back({.name = "sequence_accuracy", .value = pairs_correct / pairs});
+                                           {.name = "accuracy", .value = 100 * masked_correct / masked}};
+  if (pairs > 0) metrics.push_back({.name = "sequence_accuracy", .value = 100 * pairs_correct / pairs});
   return metrics;
 }
 

@@ -108,7 +108,7 @@ std::vector<LossSum> TranslationObjective::losses(const Batch& batch, Pass& pass
     std::vector<torch::Tensor> open_N;
     for (const LayerGates& layer : gates_) open_N.push_back(layer.gates->open_probabilities_N());
     const torch::Tensor loss = at::cat(open_N).sum();
-    sums.push_back({.loss = loss, .reported = loss.detach()});
+    sums.push_back({.loss = loss / share, .reported = loss.detach()});
   }
   return sums;
 }

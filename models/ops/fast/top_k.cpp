@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "models/ops/kernels/loss.hpp"
 #include "models/ops/paths.hpp"
@@ -16,9 +17,15 @@ namespace {
 
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
+struct Logit {
+  float value;
+  std::int64_t id;
+};
+
 // The k largest of n logits into values and ids. Only blocks whose maximum reaches the k-th largest can contain one.
+// `found` is memory to reuse.
 void select_best(const float* logits, std::int64_t n, std::span<const float> block_max, std::span<float> values,
-                 std::span<std::int64_t> ids) {
+                 std::span<std::int64_t> ids, std::vector<Logit>& found) {
   const std::size_t k = values.size();
   float threshold = kNothing;
   if (block_max.size() > k) {
@@ -27,22 +34,22 @@ void select_best(const float* logits, std::int64_t n, std::span<const float> blo
                      std::greater<>());
     threshold = sorted[k - 1];
   }
-  std::size_t found = 0;
+  found.clear();
   for (std::size_t block = 0; block < block_max.size(); ++block) {
     if (block_max[block] < threshold) continue;
     const auto begin = static_cast<std::int64_t>(block) * kernels::kBlock;
     const std::int64_t end = std::min(begin + kernels::kBlock, n);
     for (std::int64_t i = begin; i < end; ++i) {
-      if (logits[i] < threshold || (found == k && logits[i] <= values[k - 1])) continue;
-      std::size_t place = found < k ? found++ : k - 1;
-      for (; place > 0 && logits[i] > values[place - 1]; --place) {
-        values[place] = values[place - 1];
-        ids[place] = ids[place - 1];
-      }
-      values[place] = logits[i];
-      ids[place] = i;
+      if (logits[i] >= threshold) found.push_back({logits[i], i});
     }
   }
+  const auto better = [](const Logit& a, const Logit& b) {
+    return a.value > b.value || (a.value == b.value && a.id < b.id);
+  };
+  const auto last = found.begin() + static_cast<std::ptrdiff_t>(k);
+  if (last != found.end()) std::nth_element(found.begin(), last, found.end(), better);
+  std::sort(found.begin(), last, better);
+  for (std::size_t i = 0; i < k; ++i) values[i] = found[i].value, ids[i] = found[i].id;
 }
 
 }  // namespace
@@ -53,6 +60,7 @@ TopLogProbs top_log_probs(const torch::Tensor& logits_RV, std::int64_t k) {
   const float* data = logits.const_data_ptr<float>();
   TopLogProbs best{.k = k, .values = std::vector<float>(rows * k), .ids = std::vector<std::int64_t>(rows * k)};
   at::parallel_for(0, rows, std::max<std::int64_t>(1, 32768 / vocabulary), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<Logit> found;
     std::vector<float> block_max((vocabulary + kernels::kBlock - 1) / kernels::kBlock);
     for (std::int64_t r = begin; r < end; ++r) {
       const float* row = data + r * vocabulary;
@@ -64,7 +72,7 @@ TopLogProbs top_log_probs(const torch::Tensor& logits_RV, std::int64_t k) {
         std::fill(ids.begin(), ids.end(), 0);
         continue;
       }
-      select_best(row, vocabulary, block_max, values, ids);
+      select_best(row, vocabulary, block_max, values, ids, found);
       for (float& value : values) value -= normaliser;
     }
   });
