@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "models/layers/row_table.hpp"
 
 namespace attend {
 namespace {
@@ -44,9 +45,10 @@ std::string with_positions(PositionKind kind) { return "model with --positions "
 std::vector<PositionEncodings> added_by(const torch::nn::Module& model, const std::string& name,
                                         const std::string& model_kind) {
   std::vector<PositionEncodings> found;
-  for (const auto& buffer : model.named_buffers()) {
-    if (buffer.key() != "positions" && buffer.key() != "embeddings.positions") continue;
-    found.push_back(position_encodings("sinusoids", buffer.value().narrow(0, 0, kShown)));
+  for (const auto& module : model.named_modules()) {
+    if (module.key() != "positions" && module.key() != "embeddings.positions") continue;
+    const auto& table = dynamic_cast<const RowTableImpl&>(*module.value());
+    found.push_back(position_encodings("sinusoids", table.rows(0, kShown)));
   }
   const auto parameters = model.named_parameters();
   for (const auto& [parameter, kind] : {std::pair("embeddings.position_embeddings.weight", "learnt"),

@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "models/layers/layers.hpp"
 
@@ -17,7 +18,11 @@ void WeightAverage::add(std::int64_t update) {
   const torch::NoGradGuard no_grad;
   const auto t = static_cast<double>(update);
   const double decay = std::min(decay_, (1 + t) / (10 + t));
-  for (std::size_t i = 0; i < average_.size(); ++i) average_[i].second.lerp_(trained_[i].second, 1 - decay);
+  const auto tensors = [](const NamedTensors& named) {
+    const auto view = named | std::views::values;
+    return std::vector<torch::Tensor>(view.begin(), view.end());
+  };
+  at::_foreach_lerp_(tensors(average_), tensors(trained_), 1 - decay);
 }
 
 WeightAverage::InModel::InModel(const WeightAverage& average) : of_(average) {

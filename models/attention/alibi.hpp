@@ -27,7 +27,9 @@ class AlibiScope : public DistanceScope {
     if (!kept.empty()) slopes_N1_ = slopes_N1_.index_select(0, torch::tensor(kept));
   }
 
-  torch::Tensor biases_ND(const torch::Tensor& distances_D) const override { return -slopes_N1_ * distances_D.abs(); }
+  torch::Tensor rows_of(const torch::Tensor& distances_D) const override {
+    return (-slopes_N1_ * distances_D.abs()).t().contiguous();
+  }
 
  private:
   static torch::Tensor slopes(std::int64_t heads) {

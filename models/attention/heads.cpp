@@ -71,14 +71,14 @@ void Heads::register_in(torch::nn::Module& model) const {
   model.register_module("scope", scope_);
 }
 
-Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, std::int64_t longest, const FusedOp& fused,
+Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, ops::HeadsForm form, const FusedOp& fused,
                      const std::function<Padded()>& pad, const std::function<Tensor(const Tensor&)>& unpad) const {
   const ops::Dropout dropout = pass.dropout(config_.dropout);
   const std::optional<ops::HeadEnergy> energy = score_->head_energy();
-  ops::HeadsForm form{.heads = config_.count(),
-                      .dropout = dropout,
-                      .energy = energy.value_or(ops::HeadEnergy{}),
-                      .longest = std::max<std::int64_t>(1, longest)};
+  form.heads = config_.count();
+  form.dropout = dropout;
+  form.energy = energy.value_or(ops::HeadEnergy{});
+  form.longest = std::max<std::int64_t>(1, form.longest);
   Tensor context_MH;
   if (fused && energy && ops::has_fast_path(q) && !pass.edits(config_.place, layer) && scope_->describe_heads(form)) {
     context_MH = fused(form);
@@ -129,7 +129,6 @@ Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, 
                      const Layout& keys, std::int64_t layer, Pass& pass, const TokenRanks& ranks) const {
   const bool ranked = ranks.of_keys_M.defined();
   const FusedOp fused = [&](ops::HeadsForm form) {
-    if (form.distance_keys.defined()) return Tensor();
     form.numbers_M = places_M;
     if (form.causal && places_M.defined()) mask_by_distance(form);
     const Tensor q_MH = rows.q(), asked_MH = score_->fused_queries(q_MH);
@@ -155,7 +154,7 @@ Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, 
   };
   const auto unpad = [&](const Tensor& x_BTH) { return ops::unpad(x_BTH, queries).to(rows.first.scalar_type()); };
   const bool plain = ranked || score_->keeps_prepared_keys();
-  return attend(rows.first, layer, pass, keys.max_length, plain ? FusedOp() : fused, pad, unpad);
+  return attend(rows.first, layer, pass, {.longest = keys.max_length}, plain ? FusedOp() : fused, pad, unpad);
 }
 
 Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops::Ancestry& ancestry,
@@ -179,7 +178,7 @@ Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops
             .places = {.padding_1S = at::zeros({1, 1, 1, steps}, q_RH.options().dtype(at::kBool)), .first = steps - 1}};
   };
   const auto unpad = [&](const Tensor& x_R1H) { return x_R1H.squeeze(1).to(q_RH.scalar_type()); };
-  return attend(q_RH, layer, pass, std::ssize(kv), fused, pad, unpad);
+  return attend(q_RH, layer, pass, {.longest = std::ssize(kv), .newest_RH = q_RH}, fused, pad, unpad);
 }
 
 Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
@@ -200,7 +199,7 @@ Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& m
             .places = {.padding_1S = padding_RS.unsqueeze(1).unsqueeze(1), .first = step}};
   };
   const auto unpad = [&](const Tensor& x_R1H) { return x_R1H.squeeze(1).to(q_RH.scalar_type()); };
-  return attend(q_RH, layer, pass, memory.max_length, fused, pad, unpad);
+  return attend(q_RH, layer, pass, {.longest = memory.max_length}, fused, pad, unpad);
 }
 
 }  // namespace attend

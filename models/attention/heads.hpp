@@ -85,9 +85,10 @@ class Heads {
   };
   using FusedOp = std::function<torch::Tensor(const ops::HeadsForm&)>;
 
-  // The mechanism, over at most `longest` keys per query. Where possible, `fused` computes all of it; otherwise `pad`
-  // provides the operands of the equation, and `unpad` returns vectors [B, T, H] to the layout of the queries, `q`.
-  torch::Tensor attend(const torch::Tensor& q, std::int64_t layer, Pass& pass, std::int64_t longest,
+  // The mechanism. Where possible, `fused` computes all of it, of the `form` that is begun with the maximum number of
+  // keys per query; otherwise `pad` provides the operands of the equation, and `unpad` returns vectors [B, T, H] to the
+  // layout of the queries, `q`.
+  torch::Tensor attend(const torch::Tensor& q, std::int64_t layer, Pass& pass, ops::HeadsForm form,
                        const FusedOp& fused, const std::function<Padded()>& pad,
                        const std::function<torch::Tensor(const torch::Tensor&)>& unpad) const;
 

@@ -24,7 +24,7 @@ class RelativeScope : public Scope {
  public:
   // `scope` has no parameters; `width`: D.
   RelativeScope(std::shared_ptr<Scope> scope, std::int64_t width, bool causal)
-      : scope_(std::move(scope)),
+      : scope_(register_module("within", std::move(scope))),
         farthest_ahead_(causal ? 0 : kFarthest),
         keys_(register_parameter("keys", torch::empty({num_distances(causal), width}))),
         values_(register_parameter("values", torch::empty_like(keys_))) {}
@@ -54,7 +54,7 @@ class RelativeScope : public Scope {
   // For the newest query, at the end of its causal scope.
   bool describe_heads(ops::HeadsForm& form) const override {
     const bool scaled = form.energy.kind == ops::HeadEnergy::Kind::scaled_product;
-    if (farthest_ahead_ > 0 || !scaled || !scope_->describe_heads(form)) return false;
+    if (!form.newest_RH.defined() || farthest_ahead_ > 0 || !scaled || !scope_->describe_heads(form)) return false;
     const torch::Tensor row_L = rows_of(torch::arange(1 - form.longest, 1)).to(keys_.device());
     form.distance_keys = keys_.index_select(0, row_L);
     form.distance_values = values_.index_select(0, row_L);

@@ -13,7 +13,8 @@
 
 #include <cstdint>
 
-#include "models/layers/sinusoid_table.hpp"
+#include "models/layers/layers.hpp"
+#include "models/layers/row_table.hpp"
 #include "models/ops/attention.hpp"
 
 namespace attend {
@@ -21,13 +22,18 @@ namespace attend {
 class Rotary {
  public:
   // `width`: D, even.
-  Rotary(torch::nn::Module& module, std::int64_t width) : sinusoids_(module, "turns", width) {}
+  Rotary(torch::nn::Module& module, std::int64_t width)
+      : factors_(module.register_module("turns", RowTable([width](std::int64_t first, std::int64_t length) {
+                                          const torch::Tensor pairs_TP2 =  // sine, cosine
+                                              sinusoids(first, length, width).unflatten(1, {-1, 2});
+                                          const torch::Tensor turns_TP =
+                                              at::complex(pairs_TP2.select(2, 1), pairs_TP2.select(2, 0));
+                                          return at::stack({turns_TP, turns_TP, at::ones_like(turns_TP)}, 1);
+                                        }))) {}
 
   // The factors of `length` positions from `first`, for the pairs of q | k | v of every head: [length, 3, P], complex.
   torch::Tensor factors(std::int64_t first, std::int64_t length) const {
-    const torch::Tensor pairs_TP2 = sinusoids_.rows(first, length).unflatten(1, {-1, 2});  // sine, cosine
-    const torch::Tensor turns_TP = at::complex(pairs_TP2.select(2, 1), pairs_TP2.select(2, 0));
-    return at::stack({turns_TP, turns_TP, at::ones_like(turns_TP)}, 1);
+    return factors_->rows(first, length);
   }
 
   // Turns the queries and keys, in fp32. The factors are those of each row's position, or [1, 3, P] for all rows.
@@ -47,7 +53,7 @@ class Rotary {
     return at::view_as_real(pairs_MXNP * factors_MXP.unsqueeze(2)).flatten(1).to(x_MC.scalar_type());
   }
 
-  SinusoidTable sinusoids_;
+  RowTable factors_;
 };
 
 }  // namespace attend

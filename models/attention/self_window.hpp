@@ -17,9 +17,9 @@ class SelfWindowScope : public DistanceScope {
   SelfWindowScope(std::shared_ptr<Scope> scope, std::int64_t half_width)
       : DistanceScope(std::move(scope)), half_width_(half_width) {}
 
-  torch::Tensor biases_ND(const torch::Tensor& distances_D) const override {
-    const torch::Tensor outside_1D = distances_D.abs().gt(half_width_).unsqueeze(0);
-    return torch::zeros(outside_1D.sizes()).masked_fill_(outside_1D, -std::numeric_limits<float>::infinity());
+  torch::Tensor rows_of(const torch::Tensor& distances_D) const override {
+    const torch::Tensor outside_D1 = distances_D.abs().gt(half_width_).unsqueeze(1);
+    return torch::zeros(outside_D1.sizes()).masked_fill_(outside_D1, -std::numeric_limits<float>::infinity());
   }
 
  private:

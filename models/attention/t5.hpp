@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "models/attention/by_distance.hpp"
-#include "models/ops/padded.hpp"
 
 namespace attend {
 
@@ -31,11 +30,15 @@ class T5Scope : public DistanceScope {
         causal_(causal),
         table_(register_parameter("table", torch::empty({heads, kBuckets}))) {}
 
-  torch::Tensor biases_ND(const torch::Tensor& distances_D) const override {
+  // Their buckets, [D].
+  torch::Tensor rows_of(const torch::Tensor& distances_D) const override {
     std::vector<std::int64_t> buckets;
     const auto* distances = distances_D.const_data_ptr<std::int64_t>();
     for (std::int64_t i = 0; i < distances_D.size(0); ++i) buckets.push_back(bucket(distances[i]));
-    return torch::embedding(table_.t(), ops::to_tensor(buckets, table_)).t();
+    return torch::tensor(buckets, torch::kLong);
+  }
+  torch::Tensor biases_DN(const torch::Tensor& buckets_D) const override {
+    return torch::embedding(table_.t(), buckets_D);
   }
 
   // As in T5, with variance 1 / width.

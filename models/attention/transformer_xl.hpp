@@ -7,6 +7,9 @@
 // u is the bias of the projection of queries, which they already contain; so this scope adds v - u, which it learns in
 // place of v. Each layer has its own u, v and W_kR; the paper's layers share u and v.
 //
+// The matrix product with fewer multiplications comes first: W_kR R, or with few queries, as in a step of decoding,
+// (W_q x_i + v)ᵀ W_kR.
+//
 // Legend: docs/architecture.md; C distances.
 #pragma once
 
@@ -19,6 +22,7 @@
 #include <vector>
 
 #include "models/attention/scope.hpp"
+#include "models/layers/row_table.hpp"
 
 namespace attend {
 
@@ -27,7 +31,10 @@ class TransformerXlScope : public Scope {
   // `scope` has no parameters; `width`: D; `columns`: H, the width of the sinusoids.
   TransformerXlScope(std::shared_ptr<Scope> scope, std::int64_t heads, std::int64_t width, std::int64_t columns,
                      bool causal)
-      : scope_(std::move(scope)),
+      : scope_(register_module("within", std::move(scope))),
+        sinusoids_(register_module("sinusoids", RowTable([columns](std::int64_t first, std::int64_t length) {
+                                     return sinusoids(1 - first - length, length, columns).flip(0);
+                                   }))),
         causal_(causal),
         positions_(register_parameter("positions", torch::empty({heads, width, columns}))),
         bias_(register_parameter("bias", torch::empty({heads, 1, width}))) {}
@@ -36,16 +43,20 @@ class TransformerXlScope : public Scope {
   Window window(const torch::Tensor& queries_TH, const Places& places) const override {
     Window result = scope_->window(queries_TH, places);
     const std::int64_t longest = places.padding_1S.size(-1), ahead = causal_ ? 0 : longest - 1;
-    // i - j = -ahead, -ahead + 1, …
-    const torch::Tensor distances_CH = sinusoids(-ahead, ahead + longest, positions_.size(2)).to(queries_TH.device());
-    const torch::Tensor keys_NDC = torch::matmul(positions_, distances_CH.t());
-    const torch::Tensor energies_TC =
-        torch::matmul(queries_TH + bias_, keys_NDC) / std::sqrt(static_cast<double>(bias_.size(2)));
+    const torch::Tensor energies_TC = energies(queries_TH, longest, longest + ahead);
     std::vector<std::int64_t> sizes = queries_TH.sizes().vec();
     sizes.back() = longest;
-    const torch::Tensor columns_TS = (ahead - places.distances_TS(queries_TH.size(-2))).clamp_min(0).expand(sizes);
-    result.add_bias(energies_TC.gather(-1, columns_TS));
+    const torch::Tensor columns_TS = places.distances_TS(queries_TH.size(-2)) + (longest - 1);
+    result.add_bias(energies_TC.gather(-1, columns_TS.clamp_max(longest - 1 + ahead).expand(sizes)));
     return result;
+  }
+
+  // For the newest query.
+  bool describe_heads(ops::HeadsForm& form) const override {
+    if (!form.newest_RH.defined() || !scope_->describe_heads(form)) return false;
+    const torch::Tensor queries_RN1D = form.newest_RH.to(torch::kFloat).unflatten(1, {bias_.size(0), 1, -1});
+    form.biases_RNL = energies(queries_RN1D, form.longest, form.longest).squeeze(2);
+    return true;
   }
 
   // W_kR by Xavier's rule.
@@ -59,7 +70,24 @@ class TransformerXlScope : public Scope {
   }
 
  private:
+  // The second product of the equation for queries [..., N, T, D] at `count` distances j - i, 1 - longest and up:
+  // [..., N, T, C].
+  torch::Tensor energies(const torch::Tensor& queries_TD, std::int64_t longest, std::int64_t count) const {
+    const torch::Tensor distances_HC = sinusoids_->rows(1 - longest, count).t();
+    const torch::Tensor by_heads_TD = queries_TD.movedim(-3, 0);
+    const double scale = 1 / std::sqrt(static_cast<double>(bias_.size(2)));
+    const torch::Tensor asked_NQD = (by_heads_TD.flatten(1, -2) + bias_) * scale;
+    const std::int64_t Q = asked_NQD.size(1), D = positions_.size(1), H = positions_.size(2), C = count;
+    const torch::Tensor energies_NQC = Q * H * (D + C) < C * D * (H + Q)
+                                           ? asked_NQD.matmul(positions_).matmul(distances_HC)
+                                           : asked_NQD.matmul(positions_.matmul(distances_HC));
+    std::vector<std::int64_t> sizes = by_heads_TD.sizes().vec();
+    sizes.back() = count;
+    return energies_NQC.view(sizes).movedim(0, -3);
+  }
+
   std::shared_ptr<Scope> scope_;
+  RowTable sinusoids_;
   bool causal_;
   torch::Tensor positions_;  // W_kR, [N, D, H]
   torch::Tensor bias_;       // v - u, [N, 1, D]

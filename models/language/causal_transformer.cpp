@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <numbers>
+#include <span>
 
 #include "core/error.hpp"
+#include "models/ops/padded.hpp"
 
 namespace attend {
 
@@ -52,33 +54,35 @@ std::vector<Tensor> CausalTransformerImpl::beginning(std::int64_t rows) const {
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
     parts.push_back(at::zeros({rows, memory_, config_.block.width}, options));
   }
-  parts.push_back(at::zeros({rows}, options.dtype(at::kFloat)));
+  parts.push_back(at::zeros({rows}, at::kFloat));
   return parts;
 }
 
 EarlierTokens CausalTransformerImpl::remembered(const std::vector<Tensor>& parts) const {
   ensure(std::ssize(parts) == config_.layers + 1, "a memory of every layer, and its length");
   EarlierTokens earlier;
-  const Tensor known_R = parts.back().to(at::kLong).cpu();
-  for (std::int64_t r = 0; r < known_R.size(0); ++r) earlier.layout.append(known_R[r].item<std::int64_t>());
+  for (const double known : ops::to_doubles(parts.back())) earlier.layout.append(static_cast<std::int64_t>(known));
   earlier.layout.max_length = memory_;  // of the padded parts
-  for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
-    earlier.hidden_MH.push_back(ops::unpad(parts[static_cast<std::size_t>(layer)], earlier.layout));
+  const at::ScalarType type = embedding_->weight.working().scalar_type();
+  for (const Tensor& part_BNH : std::span(parts).first(parts.size() - 1)) {
+    earlier.hidden_MH.push_back(ops::unpad(part_BNH.to(type), earlier.layout));
   }
   return earlier;
 }
 
 std::vector<Tensor> CausalTransformerImpl::parts_of(const EarlierTokens& read) const {
   std::vector<std::int64_t> last;
+  std::vector<float> known;
   for (std::int64_t b = 0; b < read.layout.size(); ++b) {
     const std::int64_t count = std::min(read.layout.length(b), memory_), end = read.layout.offsets[b + 1];
     for (std::int64_t row = end - count; row < end; ++row) last.push_back(row);
+    known.push_back(static_cast<float>(count));
   }
   Selection kept = select(last, read.layout, read.hidden_MH.front().device());
   kept.layout.max_length = memory_;
   std::vector<Tensor> parts;
   for (const Tensor& hidden_MH : read.hidden_MH) parts.push_back(ops::pad(kept.of(hidden_MH), kept.layout));
-  parts.push_back(kept.layout.on(parts.front().device()).lengths_B.to(at::kFloat));
+  parts.push_back(at::tensor(known));
   return parts;
 }
 

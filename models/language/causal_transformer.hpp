@@ -42,7 +42,7 @@ class CausalTransformerImpl final : public LanguageModelImpl {
   const ops::Weight& output_table() const override { return embedding_->weight; }
   std::optional<std::int64_t> longest() const override;
   // With a memory: the input of each layer at the last positions, [rows, N, H], padded with zeros; then the number of
-  // positions that are not padding, [rows], fp32.
+  // positions that are not padding, [rows], fp32, always on the CPU.
   std::vector<torch::Tensor> beginning(std::int64_t rows) const override;
 
  private:

@@ -24,8 +24,8 @@
 
 namespace attend {
 
-// The state of a model between the segments of a stream: tensors with a row for each segment, in the model's own order.
-// Empty before the first segment.
+// The state of a model between the segments of a stream: tensors with a row for each segment, in the model's own order,
+// of its own types or fp32; those with one axis are on the CPU. Empty before the first segment.
 struct Carried {
   std::vector<torch::Tensor> parts;
 };

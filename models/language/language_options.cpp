@@ -30,6 +30,10 @@ void check_memory(const LanguageOptions& options) {
                         ", which counts from the beginning of each segment",
                     "choose --positions transformer-xl or others of distances, or drop --memory");
   }
+  if (block.norm == NormPlace::pre && block.norm_kind == NormKind::batch) {
+    throw UserError(memory + "norm-kind is batch, and with norm pre its statistics would count remembered tokens again",
+                    "choose --norm-kind layer or rms, or --norm post, or drop --memory");
+  }
   // A score that maps queries and keys depends on the angles of both, not on their difference alone.
   const ScoreKind score = options.stack.score;
   if (recipe_of(block.positions).turns && !recipe_of(score).needs_equal_widths) {

@@ -47,10 +47,14 @@ std::vector<Tensor> RecurrentLanguageImpl::beginning(std::int64_t rows) const {
 }
 
 std::vector<CellState> RecurrentLanguageImpl::states_of(const std::vector<Tensor>& parts) const {
-  const std::size_t parts_of_layer = state_parts(config_.cell).size();
+  const auto kinds = state_parts(config_.cell);
+  const std::size_t parts_of_layer = kinds.size();
+  const at::ScalarType type = embedding_->weight.working().scalar_type();
   ensure(parts.size() == parts_of_layer * static_cast<std::size_t>(config_.layers), "every layer has a state");
   std::vector<CellState> states(static_cast<std::size_t>(config_.layers));
-  for (std::size_t i = 0; i < parts.size(); ++i) states[i / parts_of_layer].parts.push_back(parts[i]);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    states[i / parts_of_layer].parts.push_back(parts[i].to(kinds[i % parts_of_layer].fp32 ? at::kFloat : type));
+  }
   return states;
 }
 

@@ -54,7 +54,7 @@ struct HeadEnergy {
 // `causal`: position t attends to keys 0 … t of the same layout. Dropout is applied to the weights. The bias of query i
 // and key j in head h is biases_ND[h][j - i + L - 1]; it may be -infinity, but not for all keys of a query. In every
 // head, row j - i + L - 1 of distance_keys is added to key j, and of distance_values to its value. Only steps
-// support rows by distance, with scaled products.
+// support rows by distance, with scaled products, and biases of each row.
 struct HeadsForm {
   std::int64_t heads = 1;
   bool causal = false;
@@ -63,6 +63,8 @@ struct HeadsForm {
   std::int64_t longest = 1;      // L: maximum number of keys of a sentence
   torch::Tensor biases_ND = {};  // [N, 2L - 1] or, for all heads, [1, 2L - 1], fp32; undefined: none
   torch::Tensor distance_keys = {}, distance_values = {};  // [L, H / N], fp32; undefined: none
+  torch::Tensor newest_RH = {};    // of steps: the queries of a layer, before a score maps them
+  torch::Tensor biases_RNL = {};   // added to the energies of each of them, fp32; undefined: none
   torch::Tensor numbers_M = {};  // i of each query, int64, read with biases; undefined: its place in its sentence
 
   void add_biases(const torch::Tensor& more_ND) { biases_ND = biases_ND.defined() ? biases_ND + more_ND : more_ND; }

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -17,21 +18,14 @@ namespace {
 using ops::masked_softmax;
 using torch::Tensor;
 
-// The first or the second text of every sequence.
+// Some rows of every sequence.
 struct Text {
   Tensor states_BTH;  // fp32, zeros at padding
   Tensor missing_BT;
   Tensor lengths_B1;  // fp32
 };
 
-Text text_of(const Tensor& hidden_MH, const SegmentedSequences& input, std::int64_t segment) {
-  const Layout& whole = input.tokens.layout;
-  const Tensor segments = input.segments_M.cpu();
-  const auto* of = segments.const_data_ptr<std::int64_t>();
-  std::vector<std::int64_t> rows;
-  for (std::int64_t row = 0; row < whole.num_tokens(); ++row) {
-    if (of[row] == segment) rows.push_back(row);
-  }
+Text text_of(const Tensor& hidden_MH, const Layout& whole, const std::vector<std::int64_t>& rows) {
   Selection text = select(rows, whole, hidden_MH.device());
   text.layout.max_length = std::max<std::int64_t>(text.layout.max_length, 1);  // even if no sequence has such a text
   const LayoutTensors& tensors = text.layout.on(hidden_MH.device());
@@ -117,7 +111,13 @@ class AlignmentPooling : public PoolingImpl {
 
   Tensor forward(const Encoded& encoded, const SegmentedSequences& input, Pass& /*pass*/) const override {
     const auto type = encoded.hidden_MH.scalar_type();
-    const Text a = text_of(encoded.hidden_MH, input, 0), b = text_of(encoded.hidden_MH, input, 1);
+    const Tensor segments = input.segments_M.cpu();
+    std::array<std::vector<std::int64_t>, 2> rows;  // of the first and the second text
+    for (std::int64_t row = 0; row < segments.numel(); ++row) {
+      rows.at(segments.const_data_ptr<std::int64_t>()[row]).push_back(row);
+    }
+    const Layout& whole = input.tokens.layout;
+    const Text a = text_of(encoded.hidden_MH, whole, rows[0]), b = text_of(encoded.hidden_MH, whole, rows[1]);
     const double scale = 1 / std::sqrt(static_cast<double>(encoded.hidden_MH.size(1)));
     const Tensor energies_BTS = at::matmul(a.states_BTH, b.states_BTH.transpose(1, 2)) * scale;
     const auto meet = [](const Tensor& energies, const Text& other) {  // the vectors of `other` aligned with each token

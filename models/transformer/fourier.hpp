@@ -11,6 +11,7 @@
 // Legend: docs/architecture.md; K selected tokens, Q queries of a sentence.
 #pragma once
 
+#include <torch/nn/module.h>
 #include <torch/types.h>
 
 #include <cstdint>
@@ -23,11 +24,11 @@ namespace attend {
 
 class Fourier {
  public:
-  explicit Fourier(std::int64_t width) {
+  Fourier(torch::nn::Module& module, std::int64_t width) {
     const torch::Tensor numbers_H = torch::arange(width);
     const torch::Tensor angles_HH = angles(numbers_H.unsqueeze(1), numbers_H, torch::full({1}, width, torch::kLong));
-    cos_HH_ = angles_HH.cos();
-    sin_HH_ = angles_HH.sin();
+    cos_HH_ = module.register_buffer("fourier_cos", angles_HH.cos());
+    sin_HH_ = module.register_buffer("fourier_sin", angles_HH.sin());
   }
 
   // y in the type of x, [M, H], or only for the selected tokens, [K, H].
@@ -40,7 +41,7 @@ class Fourier {
     const torch::Tensor angles_BQT = angles(ops::pad(places_M, queries).unsqueeze(2), keys_T, lengths_B11);
     // Padding adds nothing: its rows of x are 0.
     const auto hidden_BTH = [&](const torch::Tensor& matrix_HH) {
-      return ops::pad(x_MH.to(torch::kFloat).mm(matrix_HH.to(x_MH.device())), layout);
+      return ops::pad(x_MH.to(torch::kFloat).mm(matrix_HH), layout);
     };
     const torch::Tensor y_BQH = angles_BQT.cos().bmm(hidden_BTH(cos_HH_)) - angles_BQT.sin().bmm(hidden_BTH(sin_HH_));
     return ops::unpad(y_BQH, queries).to(x_MH.scalar_type());

@@ -7,23 +7,27 @@
 #include <torch/types.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "models/attention/parts.hpp"
 #include "models/layers/layers.hpp"
-#include "models/layers/sinusoid_table.hpp"
+#include "models/layers/row_table.hpp"
 
 namespace attend {
 
 class AddedPositions {
  public:
   // None if vectors of `kind` are not added. A learnt `table` is the module `name` of the model; sinusoids, of the same
-  // width, are its buffer "positions", multiplied by `scale`.
+  // width, are its module "positions", multiplied by `scale`.
   AddedPositions(torch::nn::Module& model, PositionKind kind, const std::string& name, const EmbeddingConfig& table,
                  double scale = 1) {
     const PositionRecipe recipe = recipe_of(kind);
-    if (recipe.adds_sinusoids) sinusoids_.emplace(model, "positions", table.width, scale);
+    if (recipe.adds_sinusoids) {
+      sinusoids_ = model.register_module(
+          "positions", RowTable([width = table.width, scale](std::int64_t first, std::int64_t length) {
+            return sinusoids(first, length, width) * scale;
+          }));
+    }
     if (recipe.adds_table) table_ = model.register_module(name, Embedding(table));
   }
 
@@ -40,7 +44,7 @@ class AddedPositions {
   }
 
  private:
-  std::optional<SinusoidTable> sinusoids_;
+  RowTable sinusoids_ = nullptr;
   Embedding table_ = nullptr;
 };
 

@@ -45,6 +45,7 @@ struct Form {
 const std::vector<Form> kForms = {
     {"alibi", PositionKind::alibi},       {"t5", PositionKind::t5},
     {"window", PositionKind::none, 3},    {"t5 in a window", PositionKind::t5, 20},
+    {"transformer-xl", PositionKind::transformer_xl}, {"transformer-xl in a window", PositionKind::transformer_xl, 20},
     {"relative", PositionKind::relative}, {"relative in a window", PositionKind::relative, 20}};
 
 HeadsConfig config_of(const Form& form, std::int64_t size, bool causal) {
@@ -106,7 +107,7 @@ TEST_P(DistanceOps, ChosenQueriesKeepTheirNumbers) {
 TEST_P(DistanceOps, StepsAreTheLastRowsOfCausalAttention) {
   const at::NoGradGuard no_grad;
   const std::int64_t steps = 150;
-  std::vector<std::pair<Form, std::int64_t>> cases = {{kForms.back(), 21}};
+  std::vector<std::pair<Form, std::int64_t>> cases = {{kForms.back(), 21}, {kForms.end()[-3], 21}};
   for (const Form& form : kForms) cases.emplace_back(form, 16);
   for (const auto& [form, size] : cases) {
     const RandomHeads random(config_of(form, size, /*causal=*/true));

@@ -1,4 +1,5 @@
 // Scopes that add biases by distance: their numbers by hand.
+#include <c10/core/InferenceMode.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
@@ -24,7 +25,7 @@ std::shared_ptr<Scope> all_positions() { return std::make_shared<GlobalScope>();
 // The biases [T, S] of the first head for queries number 0 … S - 1 of a sentence.
 Tensor biases_of(const Scope& scope, std::int64_t length) {
   const Places places{.padding_1S = torch::zeros({1, 1, 1, length}, torch::kBool)};
-  return scope.window(torch::zeros({1, 2, length, 2}), places).bias_TS[0];
+  return scope.window(torch::zeros({1, 2, length, 3}), places).bias_TS[0];
 }
 
 // The numbers of the buckets of distances, in the second of two heads.
@@ -36,7 +37,7 @@ std::vector<std::int64_t> buckets_of(bool causal, const std::vector<std::int64_t
   table[1].copy_(torch::arange(32));
   std::vector<std::int64_t> buckets;
   for (const std::int64_t distance : distances) {
-    buckets.push_back(scope.biases_ND(torch::tensor({distance}))[1].item<std::int64_t>());
+    buckets.push_back(scope.biases_DN(scope.rows_of(torch::tensor({distance})))[0][1].item<std::int64_t>());
   }
   return buckets;
 }
@@ -141,6 +142,28 @@ TEST(TransformerXl, AddsTheProductOfAQueryAndASinusoid) {
     const Tensor of_chosen = scope.window(queries.index_select(2, chosen), places).bias_TS;
     EXPECT_TRUE(at::allclose(of_chosen, found.index_select(2, chosen), 1e-5, 1e-5));
   }
+}
+
+// A step of decoding needs one distance more than the step before it.
+TEST(TransformerXl, ComputesItsSinusoidsOnce) {
+  TransformerXlScope scope(all_positions(), /*heads=*/2, /*width=*/3, /*columns=*/6, /*causal=*/true);
+  RandomStream random(1);
+  scope.initialise(random);
+  const Tensor sinusoids = scope.named_buffers()["sinusoids.rows"];
+  int computed = 0;
+  for (std::int64_t step = 1; step <= 400; ++step) {
+    const void* const before = sinusoids.const_data_ptr();
+    const c10::InferenceMode inference;
+    ops::HeadsForm form{.longest = step, .newest_RH = torch::ones({2, 6})};
+    ASSERT_TRUE(scope.describe_heads(form));
+    EXPECT_EQ(form.biases_RNL.sizes(), at::IntArrayRef({2, 2, step}));
+    computed += sinusoids.const_data_ptr() != before ? 1 : 0;
+  }
+  EXPECT_LE(computed, 11);
+  EXPECT_GE(sinusoids.size(0), 400);
+  // Rows that inference computed serve training as well.
+  biases_of(scope, 400).sum().backward();
+  EXPECT_GT(scope.named_parameters()["bias"].grad().abs().max().item<double>(), 0);
 }
 
 }  // namespace

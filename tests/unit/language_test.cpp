@@ -98,6 +98,18 @@ TEST(LanguageOptions, AMemoryNeedsPositionsOfDistances) {
   }
 }
 
+TEST(LanguageOptions, AMemoryIsNotCountedInStatisticsOfBatches) {
+  LanguageOptions options = small_language();
+  options.memory = 8;
+  options.stack.block.positions = PositionKind::transformer_xl;
+  options.stack.block.norm_kind = NormKind::batch;
+  EXPECT_EQ(error_and_remedy_of([&] { make_language_model(options, 23); }),
+            "memory is 8, but norm-kind is batch, and with norm pre its statistics would count remembered tokens again | "
+            "choose --norm-kind layer or rms, or --norm post, or drop --memory");
+  options.stack.block.norm = NormPlace::post;  // every norm reads new tokens alone
+  EXPECT_NO_THROW(make_language_model(options, 23));
+}
+
 // The width of the embeddings may be named as long as it is that of the output table.
 TEST(LanguageOptions, AnEmbeddingWidthThatIsTheWidthIsMade) {
   EXPECT_NO_THROW(make_language_model(small_language([](BertOptions& stack) { stack.embedding_width = 12; }), 23));

@@ -14,6 +14,7 @@
 #include "models/attention/scaled_dot.hpp"
 #include "models/attention/weights.hpp"
 #include "models/bert/hf.hpp"
+#include "models/layers/row_table.hpp"
 #include "models/transformer/positions.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/layout.hpp"
@@ -53,6 +54,22 @@ TEST(Sinusoids, OfAShiftAreALinearMapOfThoseBefore) {
     }
     expect_near(map.mv(sinusoids(p, 1, width)[0]), sinusoids(p + k, 1, width)[0], 1e-6);
   }
+}
+
+TEST(RowTable, ComputesRowsAgainOnlyWhenItGrows) {
+  std::vector<std::int64_t> computed;
+  const RowTable table([&](std::int64_t first, std::int64_t length) {
+    computed.push_back(length);
+    return torch::arange(first, first + length);
+  });
+  EXPECT_EQ(table->rows(0, 0).size(0), 0);
+  EXPECT_TRUE(computed.empty());
+  EXPECT_TRUE(torch::equal(table->rows(3, 2), torch::arange(3, 5)));
+  EXPECT_TRUE(torch::equal(table->rows(0, 8), torch::arange(0, 8)));
+  EXPECT_TRUE(torch::equal(table->rows(-3, 5), torch::arange(-3, 2)));
+  EXPECT_TRUE(torch::equal(table->rows(7, 3), torch::arange(7, 10)));
+  EXPECT_TRUE(torch::equal(table->rows(-4, 20), torch::arange(-4, 16)));
+  EXPECT_EQ(computed, (std::vector<std::int64_t>{8, 12, 20}));
 }
 
 class RotaryTest : public testing::Test {
@@ -215,13 +232,16 @@ TEST(LearnedPositions, HaveATableForEachSide) {
   }
 }
 
-// Sentences longer than a table, than the sinusoids that are kept, and than the distances that are told apart.
+// Sentences longer than a table and than the distances that are told apart.
 TEST(Positions, StepsAreForwardBeyondEveryTable) {
   const torch::NoGradGuard no_grad;
   for (const auto& [kind, length] : std::map<PositionKind, std::int64_t>{{PositionKind::sinusoidal, 1030},
                                                                          {PositionKind::rotary, 1030},
                                                                          {PositionKind::learned, 9},
                                                                          {PositionKind::relative, 40},
+                                                                         {PositionKind::transformer_xl, 150},
+                                                                         {PositionKind::t5, 150},
+                                                                         {PositionKind::alibi, 150},
                                                                          {PositionKind::none, 9}}) {
     const Seq2Seq model = make_seq2seq(translation_with(kind, 5), {.src = kVocabulary, .tgt = kVocabulary}, 7);
     model->to(test_device());

@@ -71,7 +71,7 @@ void GradientSum::gradient_made(std::size_t bucket) {
 void GradientSum::launch_next() {
   const torch::NoGradGuard no_grad;
   Bucket& bucket = buckets_[launched_++];
-  torch::Tensor holders = bucket.sums.narrow(0, bucket.end, std::ssize(bucket.parameters));
+  torch::Tensor holders = bucket.holders();
   for (std::size_t p = 0; p < bucket.parameters.size(); ++p) {
     const torch::Tensor& parameter = bucket.parameters[p];
     torch::Tensor place = bucket.place_of(p);
@@ -86,15 +86,20 @@ void GradientSum::launch_next() {
 }
 
 void GradientSum::finish() {
+  if (buckets_.empty()) return;
   while (launched_ < buckets_.size()) launch_next();
+  std::vector<torch::Tensor> holders_of_buckets;
   for (Bucket& bucket : buckets_) {
     bucket.pending->wait();
     bucket.pending.reset();
     bucket.made = 0;
-    const torch::Tensor holders = bucket.sums.narrow(0, bucket.end, std::ssize(bucket.parameters)).cpu();
+    holders_of_buckets.push_back(bucket.holders());
+  }
+  const torch::Tensor all_holders = at::cat(holders_of_buckets).cpu();
+  const float* holders = all_holders.const_data_ptr<float>();
+  for (Bucket& bucket : buckets_) {
     for (std::size_t p = 0; p < bucket.parameters.size(); ++p) {
-      const bool anywhere = holders.const_data_ptr<float>()[p] > 0;
-      bucket.parameters[p].mutable_grad() = anywhere ? bucket.place_of(p) : torch::Tensor();
+      bucket.parameters[p].mutable_grad() = *holders++ > 0 ? bucket.place_of(p) : torch::Tensor();
     }
   }
   begun_ = false;

@@ -42,6 +42,7 @@ class GradientSum {
     torch::Tensor place_of(std::size_t p) const {
       return sums.narrow(0, begins[p], parameters[p].numel()).view_as(parameters[p]);
     }
+    torch::Tensor holders() const { return sums.narrow(0, end, std::ssize(parameters)); }
   };
 
   void gradient_made(std::size_t bucket);

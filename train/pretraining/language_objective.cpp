@@ -9,19 +9,15 @@ namespace attend {
 LanguageObjective::LanguageObjective(LanguageModel model, std::int64_t lanes, std::int64_t rows, torch::Device device)
     : model_(std::move(model)), carried_(lanes), after_(lanes) {
   for (std::vector<torch::Tensor>& parts : carried_) {
-    for (const torch::Tensor& part : model_->beginning(rows)) {
-      parts.push_back(at::zeros(part.sizes(), at::TensorOptions(device).dtype(at::kFloat)));
+    for (const torch::Tensor& part : model_->beginning(rows)) {  // of a model that is not yet on its device
+      parts.push_back(at::zeros(part.sizes(), at::TensorOptions(part.dim() == 1 ? at::kCPU : device)));
     }
   }
 }
 
 std::vector<LossSum> LanguageObjective::losses(const LanguageBatch& batch, Pass& pass) const {
   Carried carried;
-  if (!carried_.empty() && !batch.begins) {
-    const std::vector<torch::Tensor>& before = carried_.at(batch.lane);
-    const std::vector<torch::Tensor> like = model_->beginning(batch.tokens.layout.size());
-    for (std::size_t i = 0; i < before.size(); ++i) carried.parts.push_back(before[i].to(like[i].scalar_type()));
-  }
+  if (!carried_.empty() && !batch.begins) carried.parts = carried_.at(batch.lane);
   const torch::Tensor hidden_MH = model_->forward(batch.tokens, pass, &carried);
   if (!carried_.empty()) after_.at(batch.lane) = std::move(carried.parts);
   const ops::CrossEntropy result =

@@ -8,16 +8,24 @@ namespace attend::ops::fast {
 namespace {
 
 // Calls attend_query for rows 0 … R - 1. gather(r, keys) writes pointers to row r's keys and returns their number, at
-// most `max_keys`; each value, of `width` columns, follows its key. With biases, or keys by distance, all rows have
+// most `max_keys`; each value, of `width` columns, follows its key. With biases or keys by distance, all rows have
 // `max_keys` keys, and the query stands at the position of the last one.
 template <class T, class Gather>
 Tensor attend_rows(const Tensor& q_RK, std::int64_t width, const HeadsForm& form, std::int64_t max_keys,
                    const Gather& gather) {
   const std::int64_t R = q_RK.size(0), key_width = q_RK.size(1), heads = form.heads;
-  const Tensor biases_ND = form.biases_ND.defined() ? form.biases_ND.contiguous() : Tensor();
+  Tensor biases_RNS = form.biases_RNL;
+  if (form.biases_ND.defined()) {
+    const Tensor of_keys_NS = form.biases_ND.narrow(1, form.longest - max_keys, max_keys).contiguous();
+    biases_RNS = biases_RNS.defined() ? biases_RNS + of_keys_NS : of_keys_NS.unsqueeze(0);
+  }
   const Tensor v_NA = form.energy.v_NA.defined() ? form.energy.v_NA.contiguous() : Tensor();
-  const float* bias = biases_ND.defined() ? biases_ND.const_data_ptr<float>() + form.longest - max_keys : nullptr;
-  const std::int64_t bias_stride = biases_ND.defined() && biases_ND.size(0) > 1 ? biases_ND.size(1) : 0;
+  ensure(!biases_RNS.defined() || biases_RNS.stride(2) == 1 || max_keys == 1, "adjacent biases");
+  const float* biases = read<float>(biases_RNS);
+  const auto bias_stride = [&](std::int64_t axis) {
+    return biases != nullptr && biases_RNS.size(axis) > 1 ? biases_RNS.stride(axis) : 0;
+  };
+  const std::int64_t of_row = bias_stride(0), of_head = bias_stride(1);
   const auto from_first_key = [&](const Tensor& more) {
     return more.defined() ? more.const_data_ptr<float>() + (form.longest - max_keys) * more.size(1) : nullptr;
   };
@@ -39,8 +47,8 @@ Tensor attend_rows(const Tensor& q_RK, std::int64_t width, const HeadsForm& form
                                                       .energy = read<float>(v_NA),
                                                       .log_products = form.energy.kind == HeadEnergy::Kind::log_product,
                                                       .scale = form.scale(key_width),
-                                                      .bias = bias,
-                                                      .bias_stride = bias_stride,
+                                                      .bias = biases != nullptr ? biases + r * of_row : nullptr,
+                                                      .bias_stride = of_head,
                                                       .distance_keys = from_first_key(form.distance_keys),
                                                       .distance_values = from_first_key(form.distance_values),
                                                       .scratch = scratch.data(),
