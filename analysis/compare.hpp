@@ -72,8 +72,8 @@ struct CompareConfig {
           {.help = "keep the attention of all sentences in report.json; default: only of the first sentences, as in "
                    "index.html"});
     visit("checkpoint", self.checkpoint,
-          {.help = "best, last, or, with a single run, the path of one of its checkpoints; auto: best, or, if it is "
-                   "damaged, another one, with a warning",
+          {.help = "best, last, or, with a single run, the path of one of its checkpoints; auto: best, or another one, "
+                   "with a warning, if that is damaged",
            .placeholder = "auto|best|last|PATH"});
     visit("precision", self.precision, {.help = "precision of matrix products"});
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});

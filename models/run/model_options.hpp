@@ -21,10 +21,11 @@ struct ModelOptions {
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
   }
   static void visit_checkpoint(auto& checkpoint, auto& visit) {
-    visit("checkpoint", checkpoint,
-          {.help =
-               "best, last, or the path of a checkpoint; auto: best, or, if it is damaged, another one, with a warning",
-           .placeholder = "auto|best|last|PATH"});
+    visit(
+        "checkpoint", checkpoint,
+        {.help =
+             "best, last, or the path of a checkpoint; auto: best, or another one, with a warning, if that is damaged",
+         .placeholder = "auto|best|last|PATH"});
   }
 };
 
