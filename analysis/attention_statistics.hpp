@@ -2,8 +2,7 @@
 // pieces:
 //
 //   entropy       mean over t of -Σ_s w_ts ln w_ts; ln S for uniform weights, 0 for attention to one position
-//   coverage      mean over s of min(1, Σ_t w_ts): the share of the source that is attended to (cf. Wu et al. 2016,
-//                 arXiv 1609.08144, eq. 14)
+//   coverage      mean over s of min(1, Σ_t w_ts) (cf. Wu et al. 2016, arXiv 1609.08144, eq. 14)
 //   distance      mean over t of |Σ_s s w_ts / Σ_s w_ts - t S / T|: the distance from the diagonal
 //   monotonicity  share of the steps t > 0 whose likeliest position is not before that of t - 1
 //   alignment error rate of the links that eval/alignment.hpp derives from the weights

@@ -73,8 +73,8 @@ struct CompareConfig {
                    "index.html"});
     visit(
         "checkpoint", self.checkpoint,
-        {.help = "best, last, step-N, or, with a single run, the path of one of its checkpoints; auto: best, or, if it "
-                 "is damaged, another one, with a warning",
+        {.help = "best, last, step-N, or, with a single run, the path of one of its checkpoints; auto: best, or another "
+                 "one, with a warning, if that is damaged",
          .placeholder = "auto|best|last|step-N|PATH"});
     visit("precision", self.precision, {.help = "precision of matrix products"});
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});

@@ -28,12 +28,14 @@ struct FaithfulnessConfig {
            .placeholder = "DIR",
            .required = true,
            .positional = true});
-    visit("data", self.data,
-          {.help = "labelled texts, as attend evaluate reads them, of a fine-tuned run", .placeholder = "FILE"});
+    visit(
+        "data", self.data,
+        {.help = "labelled texts for a fine-tuned run, in a format that attend evaluate reads", .placeholder = "FILE"});
     visit("test", self.test,
-          {.help = "source sentences and their translations, of a translation run", .placeholder = "FILE"});
+          {.help = "source sentences and their translations, for a translation run", .placeholder = "FILE"});
     visit("sentences", self.sentences,
-          {.help = "most texts or sentence pairs, from the beginning; adversarial weights are sought for the first 100",
+          {.help = "maximum number of texts or sentence pairs, from the beginning; adversarial weights are sought for "
+                   "the first 100",
            .min = 1,
            .max = 1e6});
     visit("seed", self.seed, {.help = "seed of the permutations and of the search for adversarial weights", .min = 0});

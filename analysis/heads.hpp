@@ -38,8 +38,8 @@ struct HeadStudy {
                    "language model reads; needed unless the run translates with recurrent attention",
            .placeholder = "FILE"});
     visit("test", self.test,
-          {.help = "source sentences and their translations, whose loss is measured with each head of a translation "
-                   "run silenced, or with other weights in place of recurrent attention; none: heads are not silenced",
+          {.help = "source sentences and their translations, for a translation run: their loss is measured with each "
+                   "head silenced, or with other weights in place of recurrent attention; none: not measured",
            .placeholder = "FILE"});
     visit("alignment", self.alignment,
           {.help = "links between the words of each pair of --test, such as 0-0 1-2, whose weights also replace "
@@ -49,10 +49,12 @@ struct HeadStudy {
           {.help = "also measure the BLEU of greedy translations without each head of a Transformer: --test is "
                    "translated once for each head"});
     visit("sentences", self.sentences,
-          {.help = "most sentences of --data, or of --test, that are read with each change of attention", .min = 1});
+          {.help = "maximum number of sentences of --data, or of --test, over which the loss with changed attention is "
+                   "measured",
+           .min = 1});
     visit("prune", self.prune,
-          {.help = "share of the heads, less than 1, that --pruned-run lacks, the least important first; the most "
-                   "important head of each layer stays; 0: write no pruned run",
+          {.help = "write --pruned-run without this share of the heads, less than 1, the least important first; the "
+                   "most important head of each layer stays; 0: write none",
            .min = 0,
            .max = 1});
     visit("pruned-run", self.pruned_run,

@@ -29,14 +29,14 @@ struct ProbingConfig {
           {.help = "sentences with trees in CoNLL-U, in the language that the model reads",
            .placeholder = "FILE",
            .required = true});
-    visit(
-        "sentences", self.sentences,
-        {.help = "most sentences, from the beginning of --data, of which the first 80 % train the probes and the last "
-                 "20 % test them",
-         .min = 10,
-         .max = 1e6});
+    visit("sentences", self.sentences,
+          {.help = "maximum number of sentences, from the beginning of --data; the first 80 % train the probes, the "
+                   "last 20 % test them",
+           .min = 10,
+           .max = 1e6});
     visit("seeds", self.seeds,
-          {.help = "trainings of each probe, and models with random weights; means and deviations are reported",
+          {.help = "number of trainings of each probe, and of models with random weights; the report has means and "
+                   "standard deviations",
            .min = 1,
            .max = 100});
     ModelOptions::visit(self.use, visit);

@@ -58,8 +58,9 @@ struct AttentionCommandConfig {
           {.help = "show position encodings of a Transformer or BERT instead of attention, and their cosine similarity "
                    "by distance"});
     visit("steps", self.steps,
-          {.help = "show the arithmetic of one query in one head in place of maps, each number from those before it: "
-                   "energies, weights, norms of the weighted values and of their sum; in a file, as JSON lines",
+          {.help =
+               "show the arithmetic of one query in one head instead of maps: energies, weights, norms of the weighted "
+               "values and of their sum, each number computed from those before it; in a file, as JSON lines",
            .only = kOfText});
     visit("query", self.query,
           {.help = "query, from 0: the piece that a decoder predicts, or that of an encoder; auto: the last of a line",
@@ -107,15 +108,30 @@ struct AttentionCommandConfig {
     FactorFiles::visit(self.factors, visit, kOfText);
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
-    TranslatorConfig::visit(self.translator, visit);
+    OneTranslation<Visitor> one{visit};
+    TranslatorConfig::visit(self.translator, one);
   }
+
+  // Visits the options of translation as they are for the single translation of a line that is shown.
+  template <class Visitor>
+  struct OneTranslation {
+    Visitor& visit;
+
+    void group(std::string_view title) { visit.group(title); }
+    template <class T>
+    void operator()(std::string_view name, T& value, Option traits) {
+      if (name == "nbest") return;
+      if (name == "sample") {
+        traits.help = "1: draw the translation at random, piece by piece, instead of searching with a beam; 0: search";
+        traits.max = 1;
+      }
+      if (name == "mbr") traits.help = "choose, among N samples (at least 2), the one most like the others; 0: none";
+      visit(name, value, traits);
+    }
+  };
 
   void validate(const OptionOrigins& origins) const {
     translator.validate(origins);
-    refuse_given("nbest", origins, "here: only the best translation is shown");
-    if (translator.search.sample > 1) {
-      throw UserError(origins("sample") + ": one translation of each line is shown", "give --sample 1");
-    }
     if (!alignment.empty()) validate_alignment(origins);
     if (output.empty()) {
       if (overwrite && alignment.empty()) refuse_given("overwrite", origins, "without --output or --alignment");

@@ -111,9 +111,11 @@ void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
                       "export a run of --model bert");
     }
     if (const Pooling pooling = trained.options.pooling_of_run(); pooling != Pooling::cls) {
-      throw UserError(run.string() + ": its head reads --pooling " + std::string(name_of(pooling)) +
-                          ", but heads of Hugging Face transformers read [CLS]",
-                      "fine-tune again with --pooling cls and export that run");
+      throw UserError(
+          run.string() + ": its head reads --pooling " + std::string(name_of(pooling)) +
+              ", but heads of Hugging Face transformers read [CLS]",
+          "fine-tune again with --pooling cls, from an encoder pretrained with a --sequence-objective, which "
+          "trains [CLS], and export that run");
     }
     write(config.output, parameters_of(*trained.model),
           {.options = trained.options.encoder,

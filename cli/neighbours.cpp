@@ -71,7 +71,8 @@ struct NeighboursConfig {
           {.help = "use only the first words of the file or vocabulary, usually the most frequent; auto: 300000 with "
                    "--questions and --similarity, else all",
            .min = 1});
-    visit("ignore-case", self.ignore_case, {.help = "words that differ only in case are one word, the first of them"});
+    visit("ignore-case", self.ignore_case,
+          {.help = "treat words that differ only in case as one word, the first of them"});
     visit("table", self.table, {.help = "table of the run; auto: source, or input if it does not translate"});
     ModelOptions::visit_checkpoint(self.checkpoint, visit);
     visit("json", self.json, {.help = "print a JSON object for each list or file"});

@@ -60,13 +60,12 @@ struct ScoreCommandConfig {
     visit("within-word", self.within_word,
           {.help = "with each piece, also mask the later pieces of its word, which would give it away",
            .only = {kModel, {kBert}}});
-    visit(
-        "window", self.window,
-        {.help = "tokens of a text that a Transformer reads at once, half of them again with the next; auto: its table "
-                 "of positions, or without one --length and --memory of training together",
-         .min = 1,
-         .max = 65535,
-         .only = {kModel, {kLanguage}}});
+    visit("window", self.window,
+          {.help = "window of a Transformer, in tokens, for texts that are longer; windows overlap by half; auto: the "
+                   "size of its table of positions or, without one, the sum of --length and --memory of training",
+           .min = 1,
+           .max = 65535,
+           .only = {kModel, {kLanguage}}});
     FactorFiles::visit(self.factors, visit, kTranslations);
     ModelOptions::visit(self.use, visit);
     ScoreConfig::visit(self.score, visit);

@@ -59,7 +59,8 @@ struct TranslateConfig {
           {.help = "replace each unknown piece of a translation by the source word attended to most, in the decoder's "
                    "last layer, averaged over heads"});
     visit("dictionary", self.dictionary,
-          {.help = "file of lines SOURCE<TAB>TARGET: replace by TARGET where that word is SOURCE, the first that is",
+          {.help = "file of lines SOURCE<TAB>TARGET: print TARGET instead of the source word SOURCE; of several lines "
+                   "for one word, the first counts",
            .placeholder = "FILE",
            .only = {"replace-unknown"}});
     EnsembleConfig::visit(self.ensemble, visit);

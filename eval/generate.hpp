@@ -48,8 +48,8 @@ struct GenerateConfig {
            .min = 1,
            .max = 1e6});
     visit("stop", self.stop,
-          {.help = "texts before the first of which a continuation ends; in them, \\n is a line break and \\\\ a "
-                   "backslash",
+          {.help =
+               "end a continuation before the first of these texts, in which \\n is a line break and \\\\ a backslash",
            .placeholder = "TEXT"});
     visit.group("Search");
     visit("beam", self.beam,
@@ -65,13 +65,13 @@ struct GenerateConfig {
            .max = 100});
     visit("no-repeat-ngram", self.no_repeat_ngram,
           {.help = "never generate a sequence of this many pieces that the prompt or the continuation already "
-                   "contains; 0: allowed",
+                   "contains; 0: no restriction",
            .min = 0,
            .max = 1000});
     visit.group("Sampling");
     constexpr Condition kSamples = {"beam", {"0"}};
     visit("samples", self.samples,
-          {.help = "samples for each prompt, on as many lines in a row", .min = 1, .max = 1000, .only = kSamples});
+          {.help = "samples per prompt, on consecutive lines", .min = 1, .max = 1000, .only = kSamples});
     visit("temperature", self.temperature,
           {.help = "divisor of log p; below 1, likely pieces become more likely; 0: greedy search",
            .min = 0,

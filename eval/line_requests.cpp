@@ -66,8 +66,7 @@ void LineRequestConfig::validate(const OptionOrigins& origins, const SearchConfi
                     "leave it out, or search with --beam and --nbest in place of samples");
   }
   if (search.beam < 2) {
-    throw UserError(origins("constraints") + ": a beam of 1 has no place beside the one that meets the constraints",
-                    "choose --beam 2 or more");
+    throw UserError(origins("constraints") + ": constraints need a beam of at least 2", "choose --beam 2 or more");
   }
   if (search.diverse_groups > 0) {
     throw UserError(origins("diverse-groups") + ": a beam with --constraints has no groups", "leave one of them out");

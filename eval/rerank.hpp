@@ -38,11 +38,16 @@ struct RerankConfig {
                    "--checkpoint best or last also chooses its checkpoint",
            .placeholder = "RUN"});
     visit("rerank-weight", self.rerank_weight,
-          {.help = "W, the weight of its log-probability by piece", .min = 0, .max = 1000, .only = {"rerank"}});
-    visit("rerank-direction", self.rerank_direction,
-          {.help = "q: the probability of the translation given the source (same), also by a run of --reverse-target; "
-                   "or of the source given the translation (reverse), by a run that translates the other way",
+          {.help = "W, the weight of log q / length, the run's log-probability per piece",
+           .min = 0,
+           .max = 1000,
            .only = {"rerank"}});
+    visit(
+        "rerank-direction", self.rerank_direction,
+        {.help =
+             "q is the probability of the translation given the source (same; the run may be one of --reverse-target), "
+             "or of the source given the translation (reverse; by a run that translates the other way)",
+         .only = {"rerank"}});
   }
 };
 

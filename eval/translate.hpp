@@ -33,13 +33,12 @@ struct TranslatorConfig {
   static void visit(Self& self, Visitor& visit) {
     SearchConfig::visit(self.search, visit);
     visit.group("Minimum Bayes risk");
-    visit(
-        "mbr", self.mbr,
-        {.help = "translate by the one of N hypotheses, at least 2, that is most like the others: of N samples, drawn "
-                 "as with --sample N and its options, or, with --beam, of --nbest N; 0: by the best",
-         .min = 0,
-         .max = 1000,
-         .placeholder = "N"});
+    visit("mbr", self.mbr,
+          {.help = "choose, among N hypotheses (at least 2), the one most like the others. They are N samples, drawn "
+                   "with the options of --sample, or, with --nbest N, the N best of a beam. 0: choose the best",
+           .min = 0,
+           .max = 1000,
+           .placeholder = "N"});
     visit("utility", self.utility, {.help = "likeness of two hypotheses: their sentence-level score", .only = {"mbr"}});
     visit.group("Speed");
     visit("batch-size", self.batch_size, {.help = "sentences per batch of a worker", .min = 1, .max = 10000});

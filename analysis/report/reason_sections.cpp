@@ -181,7 +181,8 @@ class Reasons : public SectionMaker {
     Figure figure{
         "Attention to the source by layer and head",
         "Over the references. Entropy: 0 is attention to one piece, and the wider it is spread, the higher. Coverage: "
-        "the share of the source that is attended to. Distance: from the diagonal, in pieces. Monotonicity: the share "
+        "the mean over source pieces of the attention that each receives, at most 1. Distance: from the diagonal, in "
+        "pieces. Monotonicity: the share "
         "of steps that do not go back.",
         {},
         {"Attention to the source",

@@ -24,7 +24,7 @@ void visit_draws(Config& config, Visitor& visit, const Condition& only) {
   visit("top-k", config.top_k,
         {.help = "draw from this many likeliest pieces; 0: all", .min = 0, .max = 1e6, .only = only});
   visit("top-p", config.top_p,
-        {.help = "draw from the fewest likeliest pieces whose probabilities sum to at least this",
+        {.help = "draw from the smallest set of likeliest pieces whose probabilities sum to at least this",
          .min = 0.0001,
          .max = 1,
          .only = only});
@@ -63,28 +63,29 @@ struct SearchConfig {
     visit("beam", self.beam, {.help = "beam size; 1: greedy search", .min = 1, .max = 1000});
     visit("nbest", self.nbest,
           {.help = "hypotheses printed per sentence, at most the beam size; above 1, as \"NUMBER ||| TEXT ||| SCORE\", "
-                   "where NUMBER is the input line, from 0; with --mbr, those of which one is printed",
+                   "where NUMBER is the input line, from 0; with --mbr, the hypotheses from which it chooses one",
            .min = 1,
            .max = 1000});
     visit("length-penalty", self.length_penalty,
           {.help = "alpha in the ranking of hypotheses by log p / length^alpha", .min = 0, .max = 10});
     visit("length-penalty-kind", self.length_penalty_kind,
-          {.help = "what log p is divided by: length^alpha (power) or ((5 + length) / 6)^alpha (gnmt)"});
+          {.help = "divisor of log p: length^alpha (power) or ((5 + length) / 6)^alpha (gnmt)"});
     visit("coverage-penalty", self.coverage_penalty,
-          {.help = "B in the ranking of hypotheses: plus B times the sum of log min(attention received, 1) over source "
-                   "positions, of the decoder's last layer, averaged over heads; slower; 0: none",
+          {.help = "weight B of a term in the ranking of hypotheses: the sum over source positions of log "
+                   "min(attention received, 1), from the decoder's last layer, averaged over heads; slower; 0: none",
            .min = 0,
            .max = 10});
-    visit(
-        "patience", self.patience,
-        {.help = "a sentence is done when beam x patience hypotheses are finished, rounded", .min = 0.001, .max = 100});
-    visit(
-        "diverse-groups", self.diverse_groups,
-        {.help = "equal groups of the beam, each of which avoids the tokens with which earlier ones continue; 0: none",
-         .min = 0,
-         .max = 1000});
+    visit("patience", self.patience,
+          {.help = "end the search for a sentence when beam x patience hypotheses, rounded, are finished",
+           .min = 0.001,
+           .max = 100});
+    visit("diverse-groups", self.diverse_groups,
+          {.help = "number of equal groups of the beam; each avoids the tokens that earlier groups have chosen in the "
+                   "same step; 0: no groups",
+           .min = 0,
+           .max = 1000});
     visit("diversity", self.diversity,
-          {.help = "what log p of a token loses for each hypothesis of earlier groups that continues with it",
+          {.help = "penalty on log p of a token for each hypothesis of earlier groups that continues with it",
            .min = 0,
            .max = 100,
            .only = {"diverse-groups"}});
@@ -103,11 +104,11 @@ struct SearchConfig {
            .min = 0.01,
            .max = 100});
     visit("no-repeat-ngram", self.no_repeat_ngram,
-          {.help = "never generate a sequence of this many pieces twice; 0: allowed", .min = 0, .max = 1000});
+          {.help = "never generate a sequence of this many pieces twice; 0: no restriction", .min = 0, .max = 1000});
     visit("sample", self.sample,
-          {.help = "translations drawn at random per sentence, piece by piece, instead of a beam search; above 1, "
-                   "printed as with --nbest, in the order of drawing, or, with --mbr or --rerank, the best of them; "
-                   "--mbr N alone implies it; 0: none",
+          {.help = "draw this many translations per sentence at random, piece by piece, instead of searching with a "
+                   "beam. Several are printed as with --nbest, in the order of drawing; with --mbr or --rerank, only "
+                   "the best is. 0: search",
            .min = 0,
            .max = 1000});
     constexpr Condition kSampling = {"sample"};

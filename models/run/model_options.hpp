@@ -23,8 +23,8 @@ struct ModelOptions {
   static void visit_checkpoint(auto& checkpoint, auto& visit) {
     visit(
         "checkpoint", checkpoint,
-        {.help = "best, last, step-N, or the path of a checkpoint; auto: best, or, if it is damaged, another one, with "
-                 "a warning",
+        {.help = "best, last, step-N, or the path of a checkpoint; auto: best, or another one, with a warning, if that is "
+                 "damaged",
          .placeholder = "auto|best|last|step-N|PATH"});
   }
 };

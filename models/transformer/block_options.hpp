@@ -33,14 +33,15 @@ struct BlockOptions {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit, Condition only) {
     visit("heads", self.heads,
-          {.help = "attention heads; auto: one per 64 columns or so", .min = 1, .max = 256, .only = only});
+          {.help = "attention heads; auto: about one per 64 columns", .min = 1, .max = 256, .only = only});
     visit("pruned-heads", self.pruned_heads,
-          {.help = "heads that are missing, by place (encoder, decoder, cross), layer and number from 0, such as "
-                   "encoder.0.3 cross.1.2; attend heads --prune chooses them; none: all are there",
+          {.help = "missing heads, by place (encoder, decoder, cross), layer and number from 0, such as encoder.0.3 "
+                   "cross.1.2; attend heads --prune chooses them; none: no head is missing",
            .placeholder = "HEAD",
            .only = only});
     visit("feed-forward", self.feed_forward,
-          {.help = "inner size of the feed-forward layer, 2/3 of which a gated one has; 0: none; auto: 4 x width",
+          {.help = "inner size of the feed-forward layer, reduced to 2/3 by a gated activation; 0: no such layer; "
+                   "auto: 4 x width",
            .min = 0,
            .max = 65536,
            .only = only});
@@ -49,17 +50,17 @@ struct BlockOptions {
                    "self-attention by vectors of distances (relative, transformer-xl), their biases (t5, alibi) or "
                    "rotations (rotary), or not at all",
            .only = only});
-    visit(
-        "self-attention", self.self_attention,
-        {.help = "self-attention, or a replacement for it: a mean (uniform), weights computed from the query alone "
-                 "(dense) or learnt for each pair of positions (random, fixed-random), mixtures with attention, fixed "
-                 "patterns in all heads but one, or a Fourier transform; the last two in encoders",
-         .only = only});
+    visit("self-attention", self.self_attention,
+          {.help = "self-attention, or a replacement for it: a mean (uniform), weights computed from the query alone "
+                   "(dense), or weights for each pair of positions, learnt (random) or fixed at random values "
+                   "(fixed-random), mixtures with attention (dense-attention, random-attention), or, only in encoders, "
+                   "fixed patterns in all heads but one (patterns) or a Fourier transform (fourier)",
+           .only = only});
     visit("self-window", self.self_window,
           {.help = "positions on each side that self-attention sees; 0: all", .min = 0, .max = 1e5, .only = only});
     visit("projections", self.projections,
-          {.help = "projections of self-attention: of queries, keys, values and output (all), the same for queries and "
-                   "keys, of values and output only, or none",
+          {.help = "projections of self-attention: of queries, keys, values and output (all), with the same one for "
+                   "queries and keys (shared-qk), of values and output only (values-only), or none",
            .only = only});
     visit("attention-bias", self.attention_bias, {.help = "projections of attention have biases", .only = only});
     visit("norm", self.norm,

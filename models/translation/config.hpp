@@ -70,19 +70,18 @@ struct ModelConfig {
           {.help = "size of embeddings and hidden states; auto: from the size of the data", .min = 2, .max = 16384});
     BlockOptions::visit(self.block, visit, kTransformer);
     visit("self-attention-in", self.self_attention_in,
-          {.help = "the stacks that --self-attention, --self-window and --projections change", .only = kTransformer});
+          {.help = "stacks to which --self-attention, --self-window and --projections apply", .only = kTransformer});
     visit("prune-heads", self.prune_heads,
-          {.help = "learn a gate for each attention head and add this penalty, such as 0.01, to the loss of a target "
-                   "piece for each open gate, so that heads that help less are closed; auto: no gates",
+          {.help = "learn a gate for each attention head, and add this penalty, such as 0.01, for each open gate to "
+                   "the loss per target piece, so that the gates of heads that help less close; auto: no gates",
            .min = 0,
            .max = 1000,
            .only = kTransformer});
-    visit(
-        "max-positions", self.max_positions,
-        {.help = "rows of tables of positions, the last of which stands for all later positions; auto: max-length + 1",
-         .min = 1,
-         .max = 1e5,
-         .only = kTransformer});
+    visit("max-positions", self.max_positions,
+          {.help = "rows of each table of positions; the last stands for all later positions; auto: max-length + 1",
+           .min = 1,
+           .max = 1e5,
+           .only = kTransformer});
     visit("cell", self.cell, {.help = "kind of cell; auto: gru for bahdanau, else lstm", .only = kRecurrent});
     visit("encoder", self.encoder,
           {.help = "the encoder reads the source in both directions, forward, or reversed", .only = kRecurrent});
@@ -93,7 +92,7 @@ struct ModelConfig {
                  "the width",
          .only = {"model", {"transformer", "luong", "bahdanau"}}});
     visit("longest-source", self.longest_source,
-          {.help = "maximum length of a source, in pieces with the end of the sentence; auto: max-length + 1",
+          {.help = "maximum length of a source in pieces, end of sentence included; auto: max-length + 1",
            .min = 1,
            .max = 1e5,
            .only = {"score", {"location"}}});
@@ -129,8 +128,8 @@ struct ModelConfig {
           {.help = "state of the encoder that the decoder reads: hidden state or LSTM cell state", .only = kFixed});
     visit("tie-embeddings", self.tie_embeddings, {.help = "one table for source, target and output"});
     visit("factor-combine", self.factor_combine,
-          {.help = "add the embedding of each label to that of its piece (sum), or concatenate them to the model's "
-                   "width (concat, with --tie-embeddings false, as the table of the pieces is narrower)",
+          {.help = "add the embedding of each label to that of its piece (sum), or concatenate them (concat). concat "
+                   "needs --tie-embeddings false, since its table of pieces is narrower than the model",
            .only = {"source-factors"}});
     visit("factor-width", self.factor_width,
           {.help = "columns of each factor in the embedding",

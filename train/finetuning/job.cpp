@@ -136,7 +136,7 @@ class FinetuningJob : public Job {
     refuse_inapplicable(config_, option_place, facts_of(task_.kind));
     config_.trainer.check_best_metric(metric_names(task_, valid_files), option_place);
     given_label_weights(config_.label_weights, task_);  // throws
-    if (!resumed && !config_.model.pooling) config_.model.pooling = default_pooling(config_.model, task_, ancestor_);
+    if (!resumed) choose_pooling();
     if (!resumed && !config_.model.head_dropout) config_.model.head_dropout = config_.model.encoder.dropout;
     tokenizer_ = obtain_tokenizer(resumed);
     SampleConfig& samples = config_.samples;
@@ -216,6 +216,16 @@ class FinetuningJob : public Job {
   }
 
  private:
+  void choose_pooling() {
+    if (!config_.model.pooling) config_.model.pooling = default_pooling(config_.model, task_, ancestor_);
+    const bool reads_cls = config_.model.model == TextEncoderKind::bert && config_.model.pooling == Pooling::cls;
+    if (!reads_cls || !ancestor_ || ancestor_->imported || ancestor_->teaches_cls()) return;
+    log::warn(
+        "[CLS] is untrained in {}, whose training had no objective on it: use --pooling mean, or an encoder pretrained "
+        "with --sequence-objective next or order",
+        ancestor_->run.string());
+  }
+
   std::vector<std::string> validation_files() const {
     if (!config_.valid.empty()) return config_.valid;
     std::vector<std::string> files;
