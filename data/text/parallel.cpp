@@ -1,21 +1,22 @@
 #include "data/text/parallel.hpp"
 
 #include "core/error.hpp"
+#include "core/number.hpp"
 
 namespace attend {
 namespace {
 
-std::uint64_t count_to_end(LineReader& reader) {
+std::int64_t count_to_end(LineReader& reader) {
   std::string line;
   while (reader.next(line)) {
   }
-  return reader.counts().lines;
+  return static_cast<std::int64_t>(reader.counts().lines);
 }
 
 }  // namespace
 
 std::string ParallelCounts::report() const {
-  const std::string text = std::to_string(src.lines - skipped()) + " pairs";
+  const std::string text = counted(static_cast<std::int64_t>(src.lines - skipped()), "pair");
   if (skipped() == 0) return text;
   return text + ", " + std::to_string(skipped()) + " skipped: " +
          nonzero_counts({{empty, "empty"}, {too_long, "too long"}, {invalid_utf8, "with invalid UTF-8"}});
@@ -36,10 +37,8 @@ bool ParallelReader::next(TextPair& pair) {
     const bool more_src = src_.next(pair.src);
     const bool more_tgt = tgt_.next(pair.tgt);
     if (more_src != more_tgt) {
-      const std::uint64_t src_lines = count_to_end(src_);
-      const std::uint64_t tgt_lines = count_to_end(tgt_);
-      throw UserError(src_file_ + " has " + std::to_string(src_lines) + " lines, but " + tgt_file_ + " has " +
-                          std::to_string(tgt_lines),
+      const std::string src_lines = counted(count_to_end(src_), "line"), tgt_lines = fixed(count_to_end(tgt_));
+      throw UserError(src_file_ + " has " + src_lines + ", but " + tgt_file_ + " has " + tgt_lines,
                       "align them: line n of one file must be the translation of line n of the other");
     }
     if (!more_src) {

@@ -52,8 +52,8 @@ torch::Tensor label_weights(const std::vector<std::string>& given, const Labelle
     }
   }
   if (weights.size() != labels) {
-    throw UserError("--label-weights: " + std::to_string(weights.size()) + " numbers, but the task has " +
-                        std::to_string(labels) + " labels",
+    throw UserError("--label-weights: " + counted(std::ssize(weights), "number") + ", but the task has " +
+                        counted(static_cast<std::int64_t>(labels), "label"),
                     "give one for every label, or balanced");
   }
   if (std::ranges::all_of(weights, [](double weight) { return weight == 0; })) {
