@@ -142,7 +142,7 @@ class Measurement {
   void translate_all() {
     for (TrainedRun& trained : runs_) {
       const SearchConfig search = config_.translator.candidates();
-      log::info("{}: translating {} sentences, {}", trained.facts.path, set_.sources.size(),
+      log::info("{}: translating {}, {}", trained.facts.path, counted(std::ssize(set_.sources), "sentence"),
                 search.sample > 0 ? "samples" : fmt::format("beam {}", search.beam));
       const SystemOutputs& outputs = outputs_.emplace_back(
           translate_test_set(trained, set_.sources, set_.references, config_.translator, scoring()));
@@ -154,7 +154,7 @@ class Measurement {
       for (const std::string& line : given.lines) outputs.translations.push_back({.text = line, .hypothesis = {}});
     }
     for (const NamedSearch& search : searches_) {
-      log::info("{}: translating {} sentences, {}", search.name, set_.sources.size(), search.options);
+      log::info("{}: translating {}, {}", search.name, counted(std::ssize(set_.sources), "sentence"), search.options);
       outputs_.emplace_back().translations = best_translations(search, runs_[0].run, set_.sources);
     }
     for (const SystemRuns& system : systems_) set_.outputs.push_back(outputs_[system.runs[0]].texts());
@@ -242,7 +242,7 @@ class Measurement {
       std::vector<std::optional<std::vector<PairLogProbs>>> scores(systems_.size());
       for (std::size_t s = 0; s < systems_.size(); ++s) {
         if (!has_model(systems_[s])) continue;
-        log::info("{}: {} minimal pairs of {}", systems_[s].name, file.pairs.size(), file.name);
+        log::info("{}: {} of {}", systems_[s].name, counted(std::ssize(file.pairs), "minimal pair"), file.name);
         scores[s] = score_each(first_run(systems_[s])->run, file.pairs, scoring());
       }
       result_.contrasts.push_back(contrast_set(file, scores));

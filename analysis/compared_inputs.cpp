@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/error.hpp"
+#include "core/number.hpp"
 #include "data/text/lines.hpp"
 
 namespace attend {
@@ -31,7 +32,10 @@ std::vector<std::int64_t> count_words_of(const Lines& lines) {
 void check_length(std::size_t lines, const std::string& file, std::size_t expected, const std::string& source,
                   const std::string& remedy) {
   if (lines == expected) return;
-  throw UserError(fmt::format("{}: {} lines, but {} has {}", name_of_input(file), lines, source, expected), remedy);
+  throw UserError(
+      fmt::format("{}: {}, but {} has {}", name_of_input(file), counted(static_cast<std::int64_t>(lines), "line"),
+                  source, fixed(static_cast<std::int64_t>(expected))),
+      remedy);
 }
 
 }  // namespace

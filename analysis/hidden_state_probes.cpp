@@ -81,7 +81,7 @@ class HiddenStateProbes {
     const auto tested = std::span(trees_).subspan(split_.test);
     result_.left_neighbour_attachment = left_neighbour_attachment(tested);
     const std::vector<std::int64_t> widths = words_.widths(model_);
-    WorkProgress progress({.unit = "layers", .total = (1 + config_.seeds) * std::ssize(widths)});
+    WorkProgress progress({.unit = "probes", .total = (1 + config_.seeds) * std::ssize(widths)});
     for_each_layer(widths, [&](std::size_t /*layer*/, const Tensor& x_WH) {
       for (std::size_t t = 0; t < labels_.size(); ++t) result_.tasks[t].layers.push_back(linear_probes(x_WH, t));
       std::vector<StructuralScores> scores;

@@ -21,6 +21,7 @@
 #include "analysis/trained_run.hpp"
 #include "core/host.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
 #include "data/text/documents.hpp"
 #include "eval/metrics/significance.hpp"
 #include "eval/metrics/text.hpp"
@@ -92,7 +93,7 @@ class LanguageMeasurement {
 
   void read(TrainedLanguageRun& trained) {
     const Tokenizer& tokenizer = trained.run.tokenizer;
-    log::info("{}: reading {} documents", trained.facts.path, documents_.size());
+    log::info("{}: reading {}", trained.facts.path, counted(std::ssize(documents_), "document"));
     ReadText& text = texts_.emplace_back();
     std::vector<std::vector<std::int32_t>> ids;
     for (const TestDocument& document : documents_) {

@@ -32,10 +32,13 @@ std::optional<SeedTest> test_over_seeds(const SystemRuns& a, const SystemRuns& b
 
 PairTest test_of(const ScoredOutput& a, const ScoredOutput& b, const metrics::Exchanges& exchanges) {
   const TestedChange tested = change_between(a, b);
+  const double p = metrics::approximate_randomisation(a.rows, b.rows, exchanges);
+  const double least = metrics::least_p(std::min(a.resampled.size(), exchanges.size()));
   return {.metric = a.rows.measure().name(),
           .difference = tested.change,
           .p_bootstrap = tested.p,
-          .p_randomisation = metrics::approximate_randomisation(a.rows, b.rows, exchanges)};
+          .p_randomisation = p,
+          .p_is_least = std::max(tested.p, p) <= least};
 }
 
 // Holm's correction over the pairs of one metric: metrics of one output agree too much to count as tests of their own.

@@ -36,8 +36,10 @@ TestedChange change_between(const ScoredOutput& before, const ScoredOutput& afte
   std::ranges::transform(after.resampled, before.resampled, changes.begin(), std::minus());
   const double change = after.rows.value() - before.rows.value();
   const metrics::Interval interval = metrics::interval_of(std::move(changes), segments);
+  const double p = metrics::paired_bootstrap(before.resampled, after.resampled, change, segments);
   return {.change = {change, interval.low, interval.high},
-          .p = metrics::paired_bootstrap(before.resampled, after.resampled, change, segments)};
+          .p = p,
+          .p_is_least = p <= metrics::least_p(before.resampled.size())};
 }
 
 PairedChanges::PairedChanges(const metrics::Rows& before, std::size_t count)

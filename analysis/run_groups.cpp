@@ -190,7 +190,7 @@ void note_unequal_runs(std::vector<std::string>& notes, const std::vector<RunCon
   for (const std::size_t run : system.runs) {
     updates.push_back(static_cast<double>(runs[run].cost.updates.value_or(0)));
     values.emplace_back(fmt::format("seed {}", runs[run].facts.seed.value_or(0)),
-                        itself(runs[run].cost.updates ? fmt::format("{}", *runs[run].cost.updates) : ""));
+                        itself(runs[run].cost.updates ? fixed(*runs[run].cost.updates) : ""));
   }
   const auto [least, most] = std::ranges::minmax(updates);
   if (most - least <= kTolerance * most) return;
@@ -206,6 +206,7 @@ RunConditions conditions_of(const TrainedRun& run) {
                                  ? fmt::format("{} pieces", tokenizers.src.size())
                                  : fmt::format("{} and {} pieces", tokenizers.src.size(), tokenizers.tgt.size());
   RunConditions conditions{run};
+  conditions.family = name_of(run.config.model.model);
   conditions.description = describe(run.config.model);
   conditions.options = options_in(bind(run.config), bind(default_config), texts_of(bind(run.config.model)));
   conditions.train = run.config.train;
@@ -222,6 +223,7 @@ RunConditions conditions_of(const TrainedLanguageRun& run) {
   const LanguageOptions default_model;
   const OptionTexts model = texts_of(bind(run.run.options));
   RunConditions conditions{run};
+  conditions.family = name_of(run.run.options.cell);
   conditions.description = describe(run.run.options, run.run.tokenizer.size());
   conditions.options = options_in(bind(run.config), bind(default_config), model);
   for (const RecordedOption& option : options_in(bind(run.run.options), bind(default_model), model)) {
@@ -305,6 +307,18 @@ std::vector<OptionDifference> option_differences(const std::vector<RunConditions
   return differences;
 }
 
+std::vector<LearningRate> learning_rates_of(const std::vector<RunConditions>& runs,
+                                            const std::vector<SystemRuns>& systems) {
+  std::vector<LearningRate> rates;
+  for (const SystemRuns& system : systems) {
+    const RunConditions& run = runs[system.runs[0]];
+    const auto rate = std::ranges::find(run.options, "learning-rate", &RecordedOption::name);
+    if (run.inputs.empty() || rate == run.options.end()) continue;  // imported
+    rates.push_back({.system = system.name, .family = run.family, .rate = rate->value});
+  }
+  return rates;
+}
+
 bool have_comparable_losses(const RunConditions& a, const RunConditions& b) {
   return a.vocabulary_hash == b.vocabulary_hash && input_hash(a, kValidationText) == input_hash(b, kValidationText) &&
          a.validation_value == b.validation_value;
@@ -373,7 +387,7 @@ std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& r
     if (most - least <= tolerance * most) return;
     note_unless_equal(notes, what, values_of([&](const SystemRuns& system) {
                         const auto count = count_of(first(system));
-                        return itself(count ? fmt::format("{}", *count) : "");
+                        return itself(count ? fixed(static_cast<std::int64_t>(*count)) : "");
                       }));
   };
   if (have_equal_vocabularies(runs)) {

@@ -24,6 +24,7 @@ struct RecordedOption {
 
 // What makes runs comparable or not, whatever kind of model they have.
 struct RunConditions : TrainingRecord {
+  std::string family = {};                             // "luong"
   std::string description = {};                        // "luong: lstm, general, global, soft"
   std::vector<RecordedOption> options = {};            // in the order of declaration
   std::vector<std::string> train = {}, valid = {};     // files
@@ -57,6 +58,10 @@ void rename_systems(std::vector<SystemRuns>& systems, const std::vector<std::str
 std::vector<OptionDifference> option_differences(const std::vector<RunConditions>& runs,
                                                  const std::vector<SystemRuns>& systems);
 
+// Of the systems whose training is recorded.
+std::vector<LearningRate> learning_rates_of(const std::vector<RunConditions>& runs,
+                                            const std::vector<SystemRuns>& systems);
+
 // True if the runs have the same vocabularies and validated on the same text in the same way.
 bool have_comparable_losses(const RunConditions& a, const RunConditions& b);
 
@@ -74,6 +79,7 @@ std::vector<SystemRuns> load_systems(const CompareConfig& config, std::vector<So
   std::vector<SystemRuns> systems = group_by_configuration(conditions);
   rename_systems(systems, config.names);
   compared.differences = option_differences(conditions, systems);
+  compared.learning_rates = learning_rates_of(conditions, systems);
   compared.equal_vocabularies = have_equal_vocabularies(conditions);
   return systems;
 }

@@ -170,9 +170,10 @@ std::vector<std::string> read_lines(const std::string& path) {
 // Throws UserError unless `file` has as many lines as `other`.
 void check_lines(const std::string& file, std::size_t lines, const std::string& other, std::size_t expected) {
   if (lines == expected) return;
-  throw UserError(fmt::format("{}: {}, but {} has {}", name_of_input(file),
-                              counted(static_cast<std::int64_t>(lines), "line"), name_of_input(other), expected),
-                  "give files with corresponding lines");
+  throw UserError(
+      fmt::format("{}: {}, but {} has {}", name_of_input(file), counted(static_cast<std::int64_t>(lines), "line"),
+                  name_of_input(other), fixed(static_cast<std::int64_t>(expected))),
+      "give files with corresponding lines");
 }
 
 // Warns if text looks tokenised: scores are defined on plain text.

@@ -104,7 +104,7 @@ void run(const HeadsOfRunConfig& config, const OptionOrigins& origins) {
   log::info("{}: open index.html", config.output.directory);
   if (pruned.empty()) return;
   write_pruned_run(config.study.run, config.study.use.checkpoint, pruned, config.study.pruned_run);
-  log::info("{}: {} less", config.study.pruned_run, counted(std::ssize(pruned), "head"));
+  log::info("{}: without {}", config.study.pruned_run, counted(std::ssize(pruned), "head"));
 }
 
 }  // namespace

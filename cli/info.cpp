@@ -12,12 +12,14 @@
 #include <limits>
 #include <optional>
 
+#include "analysis/report/characters.hpp"
 #include "cli/command.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/host.hpp"
 #include "core/json.hpp"
 #include "core/manifest.hpp"
+#include "core/number.hpp"
 #include "core/safetensors.hpp"
 #include "core/version.hpp"
 #include "data/text/factors.hpp"
@@ -94,9 +96,10 @@ void about_checkpoint(const fs::path& directory, bool of_run) {
   say("checkpoint", directory.string() + " (intact)");
   if (fs::exists(directory / "state.json")) {
     const auto state = read_json(directory / "state.json");
-    for (const char* key : {"step", "epoch", "tokens", "seconds"}) {
+    for (const char* key : {"step", "epoch", "tokens"}) {
       if (state.contains(key)) say(key, state[key]);
     }
+    if (state.contains("seconds")) say("seconds", fmt::format("{:.0f}", state["seconds"].get<double>()));
   }
   about_weights(directory / "model.safetensors", of_run);
 }
@@ -133,7 +136,7 @@ void about_scores(const fs::path& run) {
   const auto scores = [](const nlohmann::ordered_json& event) {
     std::string text = "step " + event["step"].dump();
     for (const auto& [name, value] : event.items()) {
-      if (value.is_number_float()) text += fmt::format(", {} {:.4g}", name, value.get<double>());
+      if (value.is_number_float()) text += fmt::format(", {} {}", name, four_digits(value.get<double>()));
     }
     return text;
   };
@@ -155,7 +158,7 @@ struct TranslationOptions {
 };
 
 void about_run(const fs::path& path) {
-  say("run", path.string());
+  say("run", join(characters_of(path.string())));
   const fs::path config = path / "config.toml";
   switch (kind_of_run(path)) {
     case RunKind::train: {
@@ -205,7 +208,11 @@ void run(const InfoConfig& config, const OptionOrigins& /*origins*/) {
   } else if (path.extension() == ".safetensors") {
     about_weights(path, /*of_run=*/false);
   } else {
-    about_tokenizer(path.string(), Tokenizer::load(path));
+    try {
+      about_tokenizer(path.string(), Tokenizer::load(path));
+    } catch (const UserError& error) {
+      throw UserError(error.what(), "give a run, a checkpoint, a .safetensors file or a tokenizer");
+    }
   }
 }
 

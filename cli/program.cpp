@@ -181,6 +181,12 @@ bool apply_line(const std::vector<Command>& commands, const std::string& program
     apply_words(options, option.name, texts, origins);
   }
   if (next != positionals.end()) {
+    const auto at = std::ranges::find(words, *next);
+    const std::string before = at == words.begin() || at == words.end() ? "" : at[-1];
+    const BoundOption* option = before.starts_with("--") ? find_option(options, before.substr(2)) : nullptr;
+    if (option != nullptr && option->kind == OptionKind::flag) {
+      throw UserError(before + ": found \"" + *next + "\", expected " + expected_of(*option));
+    }
     throw UserError(program + ": unexpected \"" + *next + "\"", "`" + program + " --help` shows its usage");
   }
   call.set_defaults(origins);

@@ -43,13 +43,10 @@ ScoreJson sums_json(const ScoreSums& sums, const std::string& kind) {
           {kind + "perplexity_word", sums.perplexity_by_word()}};
 }
 
-std::string number_or_dash(double value) { return std::isnan(value) ? "–" : fmt::format("{:.3f}", value); }
-
 std::string sums_text(const ScoreSums& sums, const std::string& kind) {
-  return fmt::format("{}, {:.3f} nats per line; {}perplexity {} of {} pieces, {} of {} words",
-                     counted(sums.lines, "line"), sums.log_prob / static_cast<double>(sums.lines), kind,
-                     number_or_dash(sums.perplexity_by_piece()), sums.pieces, number_or_dash(sums.perplexity_by_word()),
-                     sums.words);
+  return fmt::format("{}, {:.3f} nats per line; {}perplexity {} of {}, {} of {}", counted(sums.lines, "line"),
+                     sums.log_prob / static_cast<double>(sums.lines), kind, fixed(sums.perplexity_by_piece(), 3),
+                     counted(sums.pieces, "piece"), fixed(sums.perplexity_by_word(), 3), counted(sums.words, "word"));
 }
 
 ScoreJson accuracy_json(const ContrastTally& tally) {

@@ -30,9 +30,6 @@ std::string score_text(std::span<const ForcedPiece> pieces, const Tokenizer& tok
 // precedes the name of a perplexity. The perplexity of no pieces or words is null.
 nlohmann::ordered_json sums_json(const ScoreSums& sums, const std::string& kind = {});
 
-// "2.718", or a dash for NaN.
-std::string number_or_dash(double value);
-
 // "60 lines, -4.000 nats per line; perplexity 2.718 of 240 pieces, 7.389 of 120 words"; with a `kind` such as
 // "pseudo-".
 std::string sums_text(const ScoreSums& sums, const std::string& kind = {});

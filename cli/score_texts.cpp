@@ -11,6 +11,7 @@
 #include "cli/score_output.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
 #include "core/progress.hpp"
 #include "data/text/lines.hpp"
 #include "data/text/minimal_pairs.hpp"
@@ -73,7 +74,7 @@ class TextScorer {
 
   void report(const std::string& name, const LanguageTally& tally) const {
     const std::string kind = bert_ ? "pseudo-" : "";
-    log::info("{}: {}; {} {}bits per byte", name, sums_text(tally, kind), number_or_dash(tally.bits_per_byte()), kind);
+    log::info("{}: {}; {} {}bits per byte", name, sums_text(tally, kind), fixed(tally.bits_per_byte(), 3), kind);
   }
 
   void report(const LanguageTally& better, const LanguageTally& worse) const {

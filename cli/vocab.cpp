@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
@@ -34,8 +35,8 @@ struct VocabConfig {
 
   void validate(const OptionOrigins& origins) const {
     if (output.size() != 1 && output.size() != input.size()) {
-      throw UserError(origins("output") + ": " + std::to_string(output.size()) + " names for " +
-                          std::to_string(input.size()) + " inputs",
+      throw UserError(origins("output") + ": " + counted(std::ssize(output), "name") + " for " +
+                          counted(std::ssize(input), "input"),
                       "give one name, or one for each input");
     }
   }

@@ -25,10 +25,16 @@ std::optional<Number> parse_number(std::string_view text) {
   return value;
 }
 
-// 1 and "line" as "1 line", 3 and "line" as "3 lines", 3 and "batch" as "3 batches".
-inline std::string counted(std::int64_t count, std::string_view noun) {
-  const char* ending = noun.ends_with("s") || noun.ends_with("ch") ? "es" : "s";
-  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : ending);
-}
+// A number for people: "1,234.5"; with decimals from 10^7 on "1.23e+07"; "–" where it is not finite.
+std::string fixed(double value, int decimals);
+std::string fixed(std::int64_t count);
+// The same with at most three digits and a unit: 1,234,000 is "1.23 M".
+std::string compact(double value);
+
+// The same with four digits and no exponent: "0.9062", "32.15", "12,346"; 0.00009 is "0.0001".
+std::string four_digits(double value);
+
+// 1 and "line" as "1 line", 3000 and "line" as "3,000 lines", 3 and "batch" as "3 batches".
+std::string counted(std::int64_t count, std::string_view noun);
 
 }  // namespace attend

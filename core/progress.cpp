@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/log.hpp"
+#include "core/number.hpp"
 #include "core/output.hpp"
 
 namespace attend {
@@ -79,12 +80,13 @@ void WorkProgress::clear() {
 }
 
 std::string describe(const WorkSize& size, std::int64_t done, double seconds) {
+  std::string text = fmt::format("{} {}{}", size.unit, fixed(done), size.total ? "/" + fixed(*size.total) : "");
+  if (done == 0) return text;
   const double rate = static_cast<double>(done) / std::max(seconds, 1e-9);
-  const std::string speed = fmt::format("  {:.{}f} {}/s", rate, rate < 10 ? 1 : 0, size.unit);
-  if (!size.total) return fmt::format("{} {}{}", size.unit, done, speed);
+  text += fmt::format("  {} {}/s", rate < 10 ? fmt::format("{:.2g}", rate) : fixed(rate, 0), size.unit);
+  if (!size.total) return text;
   const auto left = static_cast<double>(std::max<std::int64_t>(*size.total - done, 0));
-  const std::string time_left = done > 0 ? "  left " + format_seconds(left / rate) : "";
-  return fmt::format("{} {}/{}{}{}", size.unit, done, *size.total, speed, time_left);
+  return text + "  left " + format_seconds(left / rate);
 }
 
 }  // namespace attend

@@ -55,7 +55,7 @@ class Message {
     } else if (field.wire == 1 || field.wire == 5) {
       field.value = fixed(field.wire == 1 ? 8 : 4);
     } else {
-      throw UserError("a field of wire type " + std::to_string(field.wire));
+      throw UserError("a field has an unknown type");
     }
     return field;
   }

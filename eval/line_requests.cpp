@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/number.hpp"
 #include "data/text/lines.hpp"
 #include "eval/metrics/text.hpp"
 #include "eval/search/constrained_beam.hpp"
@@ -98,8 +99,9 @@ LineRequests::LineRequests(const LineRequestConfig& config, const Tokenizer& tok
 void LineRequests::check_count(std::int64_t lines) const {
   const auto check_file = [&](const std::string& file, std::int64_t count) {
     if (file.empty() || count == lines) return;
-    throw UserError(fmt::format("{}: {} lines, but the input has {}", name_of_input(file), count, lines),
-                    "give a line for each line of the input");
+    throw UserError(
+        fmt::format("{}: {}, but the input has {}", name_of_input(file), counted(count, "line"), fixed(lines)),
+        "give a line for each line of the input");
   };
   check_file(config_.prefix, std::ssize(prefixes_));
   check_file(config_.constraints, std::ssize(constraints_));
@@ -108,7 +110,7 @@ void LineRequests::check_count(std::int64_t lines) const {
 void LineRequests::check(std::int64_t line, std::int64_t longest) const {
   const auto check_file = [&](const std::string& file, std::int64_t count) {
     if (file.empty() || line < count) return;
-    throw UserError(fmt::format("{}: {} lines, but the input has more", name_of_input(file), count),
+    throw UserError(fmt::format("{}: {}, but the input has more", name_of_input(file), counted(count, "line")),
                     "give a line for each line of the input");
   };
   check_file(config_.prefix, std::ssize(prefixes_));

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/log.hpp"
 #include "core/number.hpp"
 #include "core/signals.hpp"
 #include "data/text/lines.hpp"
@@ -73,7 +74,8 @@ WordTable table_of(const Tokenizer& tokenizer, const Tensor& table_VE, std::int6
     if (pieces.empty() || std::ranges::find(pieces, tokenizer.special().unk) != pieces.end()) return std::nullopt;
     const Tensor of_word = torch::tensor(pieces, torch::kInt32);
     return SpelledWord{.spelling = trimmed(tokenizer.decode(pieces)),
-                       .vector_E = rows_VE.index_select(0, of_word).mean(0)};
+                       .vector_E = rows_VE.index_select(0, of_word).mean(0),
+                       .pieces = std::ssize(pieces)};
   };
   return table;
 }
@@ -115,6 +117,9 @@ SpelledWord WordSpace::require(const std::string& word) const {
   if (!found) {
     throw UserError(fmt::format("\"{}\" has no vector in {}", word, table_.name),
                     ignore_case_ ? "give another word" : "give another word, or add --ignore-case");
+  }
+  if (found->pieces > 1) {
+    log::info("{}: its vector is the mean of those of its {}", word, counted(found->pieces, "piece"));
   }
   return std::move(*found);
 }

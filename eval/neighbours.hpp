@@ -30,6 +30,7 @@ namespace attend {
 struct SpelledWord {
   std::string spelling = {};
   torch::Tensor vector_E = {};
+  std::int64_t pieces = 1;  // whose mean the vector is
 };
 
 struct WordTable {

@@ -1,6 +1,6 @@
 """The page of recipes/bert_variants."""
 
-from page_parts import by_kind, made, options, sorted_set, speed, table
+from page_parts import blanks, by_kind, made, options, sorted_set, speed, table
 from scores import deviation, difference
 
 BASELINE = "baseline"
@@ -23,7 +23,7 @@ def scores(kinds):
             cells += [deviation(row["tasks"][task]), compare(row, base, task) if compared else ""]
         rows.append(cells)
     heads = [head for name in TASKS.values() for head in (name, "difference")]
-    return table(["encoder", "parameters", "tokens seen", "tokens/s", "held-out loss", "difference", *heads], rows)
+    return table(["encoder", "parameters", "tokens seen", "tokens/s", "held-out loss", "difference", *heads], rows) + blanks([row for row, *_ in kinds.values()])
 
 
 def page(kinds, results):

@@ -1,6 +1,6 @@
 """The page of recipes/language."""
 
-from page_parts import in_order, made, options, speed, spread, table
+from page_parts import blanks, in_order, made, options, speed, spread, table
 
 NAMES = {
     "gpt": "GPT",
@@ -19,7 +19,7 @@ def scores(results):
         score = row["score"]
         rows.append([NAMES[row["kind"]], f"{row['parameters'] / 1e6:.2f} M", speed(row), f"{row['valid_loss']:.3f}",
                      f"{score['perplexity_word']:,.0f}", f"{score['bits_per_byte']:.3f}"])
-    return table(["model", "parameters", "tokens/s", "held-out loss", "perplexity per word", "bits per byte"], rows)
+    return table(["model", "parameters", "tokens/s", "held-out loss", "perplexity per word", "bits per byte"], rows) + blanks(results)
 
 
 def contexts(results):

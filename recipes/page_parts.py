@@ -16,8 +16,9 @@ def of_tokens(millions):
 
 
 def table(heads, rows):
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    """Without the columns whose cells are all blank."""
+    columns = [cells for cells in zip(heads, ["---"] * len(heads), *rows, strict=True) if any(cells[2:]) or not rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in zip(*columns))
 
 
 def options(named):
@@ -53,8 +54,13 @@ def made(results, recipe, text, folder):
 
 
 def speed(row):
-    """Blank where other work shared the processor."""
     return f"{row['tokens_per_second']:,.0f}" if row["tokens_per_second"] else ""
+
+
+def blanks(results):
+    """Below a table in which some rows have a speed."""
+    measured = {bool(row["tokens_per_second"]) for row in results}
+    return "\nTokens/s are blank where other work shared the processor.\n" if len(measured) > 1 else ""
 
 
 def test_bleu(row):

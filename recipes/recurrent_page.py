@@ -1,6 +1,6 @@
 """The page of recipes/rnn_attention."""
 
-from page_parts import TEST, VALID, Bar, by_kind, chart, in_order, interval, made, options, section, speed, spread, table, test_bleu
+from page_parts import TEST, VALID, Bar, blanks, by_kind, chart, in_order, interval, made, options, section, speed, spread, table, test_bleu
 from rates_page import note
 from scores import deviation
 
@@ -36,7 +36,7 @@ def scores(results):
         aer = f"{row['aer']['score']:.1f}" if row["aer"] else "none"
         rows.append([NAMES[row["kind"]], f"{row['parameters'] / 1e6:.2f} M", interval(test["bleu"]), interval(test["chrf"]),
                      interval(valid["bleu"]), interval(valid["chrf"]), f"{row['valid_loss']:.3f}", speed(row), aer])
-    return table(["model", "parameters", "BLEU, test", "chrF, test", "BLEU, val", "chrF, val", "loss, val", "tokens/s", "AER"], rows)
+    return table(["model", "parameters", "BLEU, test", "chrF, test", "BLEU, val", "chrF, val", "loss, val", "tokens/s", "AER"], rows) + blanks(results)
 
 
 def lengths(results):

@@ -5,7 +5,7 @@ import math
 import statistics
 
 from depth_picture import picture as depth_picture
-from page_parts import TEST, Bar, by_kind, chart, in_order, made, options, speed, spread, table, test_bleu
+from page_parts import TEST, Bar, blanks, by_kind, chart, in_order, made, options, speed, spread, table, test_bleu
 from rates_page import note
 from recurrent_page import NAMES
 from scores import deviation
@@ -104,7 +104,8 @@ def scores(kinds, between_seeds):
     rows = [cells(BASELINE)]
     for group, of in groups_of(kinds).items():
         rows += [[f"**{group}**", *[""] * 7], *map(cells, of)]
-    return table(["model", "parameters", "BLEU, test", "chrF, test", "loss, val", "tokens/s", "difference", "beyond the noise of"], rows)
+    return table(["model", "parameters", "BLEU, test", "chrF, test", "loss, val", "tokens/s", "difference", "beyond the noise of"], rows) + blanks(
+        [first for first, *_ in kinds.values()])
 
 
 def picture(kinds):

@@ -214,8 +214,8 @@ void Session::resolve_limits() {
   if (!config_.schedule.end) config_.schedule.end = ScheduleEnd::max_steps;
   if (!trainer.save_every) trainer.save_every = trainer.valid_every;
   if (checkpoint_ && trainer.max_steps && *trainer.max_steps < checkpoint_->state().step) {
-    throw UserError(fmt::format("{}: {} updates, but the run in {} has made {}", origins_("max-steps"),
-                                *trainer.max_steps, run_.run, checkpoint_->state().step),
+    throw UserError(fmt::format("{}: {}, but the run in {} has made {}", origins_("max-steps"),
+                                counted(*trainer.max_steps, "update"), run_.run, fixed(checkpoint_->state().step)),
                     "raise it, or resume from an earlier checkpoint with --resume PATH");
   }
   if (by_clock() && !trainer.max_time) {
@@ -269,8 +269,8 @@ void Session::fit() {
             static_cast<double>(parameters) / 1e6, name_of(run_.precision), run_.device, processes,
             counted(*run_.threads, "thread"), counted(task_->batches_per_epoch(), "batch"),
             by_clock()         ? "as many updates as max-time allows"
-            : limits.max_steps ? fmt::format("{} updates at most", *limits.max_steps)
-                               : fmt::format("{} at most", counted(*limits.max_epochs, "epoch")));
+            : limits.max_steps ? counted(*limits.max_steps, "update") + " at most"
+                               : counted(*limits.max_epochs, "epoch") + " at most");
   if (ranks_.several()) {
     log::info("gradients are summed by {}", gradient_carrier(run_.backend, torch::Device(run_.device).is_cpu()));
   }
@@ -293,7 +293,7 @@ void Session::fit() {
   with_memory_remedy(job_.memory_remedy(), [&] {
     if (run_.dry_run) return dry_run(trainer);
     const StopReason ending = trainer.train();
-    log::info("{} after {} updates; the run is in {}", name_of(ending), trainer.state().step, run_.run);
+    log::info("{} after {}; the run is in {}", name_of(ending), counted(trainer.state().step, "update"), run_.run);
   });
 }
 

@@ -296,6 +296,15 @@ void Trainer::update() {
 
 void Trainer::log_interval(const std::vector<LossTerm>& terms, double rate, double norm) {
   progress_.interval(progress_line(terms, rate));
+  constexpr double kDiverged = 20;  // nats per token: more than a guess among 400 million pieces
+  if (const double nats = state_.interval.nll[0] / static_cast<double>(state_.interval.counts[0]);
+      terms[0].has_perplexity && nats > kDiverged && !std::exchange(diverged_, true)) {
+    progress_.clear();
+    log::warn(
+        "the training has diverged: at update {}, the loss of {} nats per token is far above that of guessing; "
+        "start another run with a lower --learning-rate or more --warmup-steps",
+        state_.step, four_digits(nats));
+  }
   std::vector<std::pair<std::string_view, double>> values = {
       {"epoch", static_cast<double>(state_.position.epoch)},
       {"objective", state_.interval.loss / static_cast<double>(state_.interval.updates)}};
@@ -322,10 +331,10 @@ double Trainer::seconds_left() const {
 
 std::string Trainer::progress_line(const std::vector<LossTerm>& terms, double rate) const {
   const double loss = state_.interval.nll[0] / static_cast<double>(state_.interval.counts[0]);
-  const std::string perplexity = terms[0].has_perplexity ? fmt::format("  ppl {:.2f}", std::exp(loss)) : "";
-  return fmt::format("step {}/{}  epoch {}  loss {:.3f}{}  {:.0f} tok/s  lr {:.2e}  left {}", state_.step, last_step(),
-                     state_.position.epoch + (state_.position.batch > 0), loss, perplexity,
-                     static_cast<double>(state_.interval.tokens) / state_.interval.seconds, rate,
+  const std::string perplexity = terms[0].has_perplexity ? "  ppl " + fixed(std::exp(loss), 2) : "";
+  return fmt::format("step {}/{}  epoch {}  loss {}{}  {} tok/s  lr {:.2e}  left {}", state_.step, last_step(),
+                     state_.position.epoch + (state_.position.batch > 0), fixed(loss, 3), perplexity,
+                     fixed(static_cast<double>(state_.interval.tokens) / state_.interval.seconds, 0), rate,
                      format_seconds(seconds_left()));
 }
 
@@ -345,7 +354,7 @@ void Trainer::validate() {
   std::string line;
   for (const ValidationMetric& metric : metrics) {
     values.emplace_back(metric.name, metric.value);
-    line += fmt::format("  {} {:.4g}", metric.name, metric.value);
+    line += fmt::format("  {} {}", metric.name, four_digits(metric.value));
     if (metric.name != config_.best_metric) continue;
     const auto better = [&](const TrainState::Score& score) {
       return lower_is_better(metric.name) ? metric.value < score.value : metric.value > score.value;

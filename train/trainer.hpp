@@ -203,6 +203,7 @@ class Trainer {
   TrainState state_;
   std::int64_t saved_ = -1;  // the step of the last checkpoint
   bool changed_ = false;     // since then, other than by an update: validated, or skipped batches
+  bool diverged_ = false;    // which is said once
   // State that all ranks share before each update.
   bool stop_ = false, save_request_ = false;
   double seconds_ = 0;  // spent, over the life of the run

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "analysis/report/characters.hpp"
+#include "core/number.hpp"
 
 namespace attend {
 namespace {
@@ -23,13 +24,13 @@ struct Frame {
   double left, right, top, bottom;
 };
 
-// Ticks at 1, 2 or 5 times a power of ten, covering [low, high].
+// Ticks at 1, 2 or 5 times a power of ten, covering [low, high]; at least `least_step` apart.
 struct Axis {
   double low = 0;
   double high = 1;
   double step = 0.25;
 
-  Axis(double from, double to) {
+  Axis(double from, double to, double least_step = 0) {
     if (!(to > from)) {
       const double around = from == 0 ? 1 : std::abs(from) * 0.1;
       from -= around;
@@ -37,7 +38,7 @@ struct Axis {
     }
     const double raw = (to - from) / 4;
     const double power = std::pow(10, std::floor(std::log10(raw)));
-    step = power * (raw / power > 5 ? 10 : raw / power > 2 ? 5 : raw / power > 1 ? 2 : 1);
+    step = std::max(least_step, power * (raw / power > 5 ? 10 : raw / power > 2 ? 5 : raw / power > 1 ? 2 : 1));
     low = std::floor(from / step + 1e-9) * step;
     high = std::ceil(to / step - 1e-9) * step;
   }
@@ -110,8 +111,10 @@ std::string x_axis(const Axis& axis, const Frame& frame, std::string_view label)
   std::string drawn;
   for (const double tick : axis.ticks()) {
     const double x = axis.at(tick, frame.left, frame.right);
+    const std::string name = axis.name(tick);
     drawn += line(x, frame.top, x, frame.bottom, "grid");
-    drawn += text_at(x, frame.bottom + 16, "text-anchor=\"middle\"", axis.name(tick));
+    drawn += text_at(std::min(x, kWidth - static_cast<double>(letters(name)) * kLetter / 2), frame.bottom + 16,
+                     "text-anchor=\"middle\"", name);
   }
   return drawn +
          text_at((frame.left + frame.right) / 2, frame.bottom + 34, "text-anchor=\"middle\" class=\"label\"", label);
@@ -119,16 +122,18 @@ std::string x_axis(const Axis& axis, const Frame& frame, std::string_view label)
 
 std::string drawn(const LineChart& chart) {
   Range xs, ys;
+  bool are_counts = true;  // such as layers, between which nothing is
   for (const Series& series : chart.series) {
     for (const Point& point : series.points) {
       if (!std::isfinite(point.x) || !std::isfinite(point.y)) continue;
+      are_counts = are_counts && point.x == std::floor(point.x);
       xs.take(point.x);
       ys.take(point.y);
     }
   }
   if (xs.empty()) return {};
   if (chart.diagonal) xs = ys = {0, 1};
-  Axis x(xs.low, xs.high);
+  Axis x(xs.low, xs.high, are_counts ? 1 : 0);
   const Axis y(ys.low, ys.high);
   if (xs.high > xs.low) x.high = xs.high;  // the last point is at the end
   std::size_t widest = 0;
@@ -239,31 +244,6 @@ std::string legend(const Chart& chart) {
     for (const PointChart::Row& row : std::get<PointChart>(chart).rows) add(row.name, row.colour, "");
   }
   return keys.empty() ? keys : "<ul class=\"legend\">" + keys + "</ul>";
-}
-
-std::string fixed(double value, int decimals) {
-  if (!std::isfinite(value)) return "–";
-  std::string text = fmt::format("{:.{}f}", std::abs(value), decimals);
-  const std::size_t point = std::min(text.find('.'), text.size());
-  for (std::size_t at = point; at > 3; at -= 3) text.insert(at - 3, ",");
-  const bool is_zero = text.find_first_of("123456789") == std::string::npos;
-  return value < 0 && !is_zero ? "−" + text : text;
-}
-
-std::string fixed(std::int64_t count) { return fixed(static_cast<double>(count), 0); }
-
-std::string compact(double value) {
-  if (!std::isfinite(value)) return "–";
-  static constexpr std::string_view kUnits[] = {"", " k", " M", " G", " T", " P"};
-  std::size_t unit = 0;
-  double size = std::abs(value);
-  for (; size >= 999.5 && unit + 1 < std::size(kUnits); size /= 1000) ++unit;
-  std::string text = fixed(size, size >= 99.95 || (unit == 0 && size == std::floor(size)) ? 0 : size >= 9.995 ? 1 : 2);
-  if (text.find('.') != std::string::npos) {
-    text.erase(text.find_last_not_of('0') + 1);
-    if (text.ends_with('.')) text.pop_back();
-  }
-  return (value < 0 ? "−" : "") + text + std::string(kUnits[unit]);
 }
 
 }  // namespace attend

@@ -56,10 +56,4 @@ std::string svg(const Chart& chart);
 // The names of a chart's series beside their marks.
 std::string legend(const Chart& chart);
 
-// A number for people: "1,234.5"; "–" where it is not finite.
-std::string fixed(double value, int decimals);
-std::string fixed(std::int64_t count);
-// The same with at most three digits and a unit: 1,234,000 is "1.23 M".
-std::string compact(double value);
-
 }  // namespace attend

@@ -150,6 +150,13 @@ struct OptionDifference {
   std::vector<std::string> values = {};  // parallel to systems
 };
 
+// Of the first run of a system whose training is recorded.
+struct LearningRate {
+  std::string system;
+  std::string family;  // "luong"
+  std::string rate;
+};
+
 // ---- 2. significance, of two systems under one metric
 
 // The exact permutation test of the difference between the mean scores of all runs of two systems.
@@ -170,6 +177,7 @@ struct PairTest {
   double p_bootstrap = 1;              // Koehn 2004
   double p_randomisation = 1;          // Riezler and Maxwell 2005
   double p_holm = 1;                   // the larger of the two, after Holm's correction over the pairs of this metric
+  bool p_is_least = false;             // neither resamples nor trials contradict it: with more, p might be lower
   std::optional<SeedTest> seeds = {};  // if both have several
   int decimals = 2;                    // of the difference, shown
 };
@@ -336,6 +344,7 @@ struct ComparedSystems : Making {
   bool equal_vocabularies = true;  // if not, numbers by piece cannot be compared
 
   std::vector<OptionDifference> differences;
+  std::vector<LearningRate> learning_rates;
   std::vector<PairTest> tests;
   std::vector<LevelReached> levels;
   std::vector<Breakdown> where;

@@ -13,9 +13,9 @@ std::string three_digits(const Spread& spread) { return with_deviation(spread, 1
 
 Section explained_section(const Faithfulness& it) {
   const std::string read = it.weights
-                               ? fmt::format("{}; {} left out, without tokens", plural(it.texts, "text"), it.left_out)
+                               ? fmt::format("{}; {} left out, without tokens", counted(it.texts, "text"), it.left_out)
                                : fmt::format("{} with {}; {} left out, too long or without tokens",
-                                             plural(it.texts, "pair"), plural(it.items, it.item), it.left_out);
+                                             counted(it.texts, "pair"), counted(it.items, it.item), it.left_out);
   Section section{"explained", "What was explained", ""};
   section.add(Items{{fmt::format("Run: {}; weights: {}.", it.run, it.checkpoint),
                      fmt::format("Attention: {}.", it.attention), fmt::format("Data: {}, {}.", it.data, read)}});

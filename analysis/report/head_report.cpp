@@ -55,11 +55,11 @@ Section facts_of_heads(const HeadReport& it) {
   if (!it.notes.empty()) section.add(Items{it.notes});
   if (it.replacement) {
     section.add(Paragraph{fmt::format("Recurrent attention of {} over {} of {} and {}.", it.run,
-                                      plural(it.sentences, "pair"), it.replacement->source, it.replacement->target)});
+                                      counted(it.sentences, "pair"), it.replacement->source, it.replacement->target)});
   } else {
     section.add(Paragraph{fmt::format(
-        "Self-attention of the {} of {} over {} with {} of {}.{}", it.place, it.run, plural(it.sentences, "sentence"),
-        plural(it.words, "word"), it.data,
+        "Self-attention of the {} of {} over {} with {} of {}.{}", it.place, it.run, counted(it.sentences, "sentence"),
+        counted(it.words, "word"), it.data,
         it.causal ? " A word sees itself and those before it: only relations to an earlier word count." : "")});
   }
   section.add(Paragraph{made_by(it) + ": " + it.command});
@@ -112,7 +112,7 @@ Section relations_of_heads(const HeadReport& it) {
       "finds, after Holm's correction for all rows."};
   if (it.rare_relations > 0) {
     section.add(Paragraph{fmt::format("Left out: {} of relation and direction with fewer than {} instances in a half.",
-                                      plural(it.rare_relations, "pair"), kFewestInstances)});
+                                      counted(it.rare_relations, "pair"), kFewestInstances)});
   }
   Table table{"Relations",
               {{"Relation", false},
@@ -144,7 +144,7 @@ std::string bleu_note(double bleu, const std::string& signature) {
 
 void add_tested(std::vector<TableCell>& row, const TestedChange& tested, int decimals) {
   row.emplace_back(interval(tested.change, decimals));
-  row.emplace_back(p_value(tested.p_holm));
+  row.emplace_back(p_value(tested.p_holm, tested.p_is_least));
 }
 
 Figure pruning_curve(const Silencing& silenced) {
@@ -174,9 +174,10 @@ Section silencing_of_heads(const HeadReport& it) {
   section.how_to_read =
       "The change of the loss if the output of one head is zero: above 0, the model predicts worse without it. 95 % "
       "intervals and p by the paired bootstrap over sentences, p after Holm's correction for all heads.";
+  section.how_to_read += kLeastP;
   section.add(
       Paragraph{fmt::format("Loss of the whole model: {} nats by piece, of {}: {} in {}.", fixed(silenced.loss, 4),
-                            silenced.of, plural(silenced.pieces, "piece"), plural(silenced.sentences, "sentence"))});
+                            silenced.of, counted(silenced.pieces, "piece"), counted(silenced.sentences, "sentence"))});
   std::map<std::string, HeadGrid> grids;
   Table numbers{"Silenced heads",
                 {{"Attention", false}, {"Layer"}, {"Head"}, {"Importance"}, {"Change of the loss"}, {"p"}}};
@@ -215,9 +216,10 @@ Section replaced_attention(const HeadReport& it) {
       "The loss of given translations, and the BLEU of the model's own, if other weights replace those of "
       "its attention: all source positions alike (uniform), target piece t at source piece t (diagonal), or "
       "the words that a given alignment links. Above 0, the change of the loss is for the worse. 95 % "
-      "intervals and p by the paired bootstrap over sentences, p after Holm's correction for all weights."};
-  section.add(Paragraph{fmt::format("Loss in nats by piece, of {} in {}.", plural(replaced.pieces, "piece"),
-                                    plural(replaced.sentences, "sentence")) +
+      "intervals and p by the paired bootstrap over sentences, p after Holm's correction for all weights." +
+          std::string(kLeastP)};
+  section.add(Paragraph{fmt::format("Loss in nats by piece, of {} in {}.", counted(replaced.pieces, "piece"),
+                                    counted(replaced.sentences, "sentence")) +
                         bleu_note(replaced.bleu, replaced.bleu_signature)});
   if (!replaced.alignment.empty()) {
     section.add(

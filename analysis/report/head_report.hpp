@@ -50,6 +50,7 @@ struct TestedChange {
   Estimate change;
   double p = 1;  // two-sided
   double p_holm = 1;
+  bool p_is_least = false;  // no resample contradicts the change: with more, p might be lower
 };
 
 // The change of the loss without a head, in nats per piece.

@@ -15,7 +15,7 @@ class LanguageSections : public SectionMaker {
     std::vector<Section> all =
         measured_sections(all_,
                           fmt::format("Test text: {}, {} with {} words and {} bytes.", test.files,
-                                      plural(test.documents, "document"), fixed(test.words), fixed(test.bytes)),
+                                      counted(test.documents, "document"), fixed(test.words), fixed(test.bytes)),
                           "5 and 6", cost());
     all.push_back(where());
     all.push_back(why());
@@ -51,6 +51,7 @@ class LanguageSections : public SectionMaker {
   Section why() const {
     Section section{"why", "6. Possible causes",
                     "What the models make of a longer context, and how far back they look. Neither proves a cause."};
+    add_learning_rates(section);
     add_contexts(section);
     add_attention(section);
     return section;
@@ -78,7 +79,7 @@ class LanguageSections : public SectionMaker {
                    "model does not use more context. A dash: the model cannot read that many tokens. The words are "
                    "the same in every row and column. Intervals are those of drawing other words, as if these were "
                    "independent.",
-                   plural(all_.context_words, "word")),
+                   counted(all_.context_words, "word")),
                {chart},
                table},
         "The test text is too short for the loss by length of context.");

@@ -41,7 +41,8 @@ std::string markdown_of(const Table& table) {
 }
 
 std::string markdown_of(const Figure& figure) {
-  return "### " + plain(figure.title) + "\n\n" + plain(figure.how_to_read) + "\n\n" + markdown_of(figure.numbers);
+  return "### " + plain(figure.title) + "\n\n" + plain(figure.how_to_read) + "\n\n" +
+         (figure.numbers.columns.empty() ? "" : markdown_of(figure.numbers));
 }
 
 }  // namespace

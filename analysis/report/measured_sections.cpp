@@ -168,7 +168,6 @@ class Measured : public SectionMaker {
       if (measure.is_comparable) mark_best(scores, scores.columns.size() - 1, values, !measure.lower_is_better);
       if (figure.charts.size() < names.size()) figure.charts.emplace_back(std::move(chart));
     }
-    figure.numbers = scores;
     section.add(std::move(scores));
     if (has_seeds)
       section.add(std::move(seeds));
@@ -206,7 +205,7 @@ class Measured : public SectionMaker {
       const std::string a = name(static_cast<std::size_t>(test.a)), b = name(static_cast<std::size_t>(test.b));
       std::vector<TableCell> row{b + " − " + a, test.metric, interval(test.difference, test.decimals),
                                  p_value(test.p_bootstrap), p_value(test.p_randomisation)};
-      if (has_pairs) row.emplace_back(p_value(test.p_holm));
+      if (has_pairs) row.emplace_back(p_value(test.p_holm, test.p_is_least));
       if (has_seeds) {
         row.emplace_back(test.seeds ? fixed(test.seeds->difference, test.decimals) : "–");
         row.emplace_back(test.seeds ? p_value(test.seeds->p) : "–");
@@ -223,8 +222,27 @@ class Measured : public SectionMaker {
     rule += has_pairs
                 ? fmt::format(" after Holm's correction for the {} pairs of a metric.", pairs_among(systems().size()))
                 : ".";
-    section.add(Paragraph{rule + " Without a true difference that happens on at most one test set in twenty."});
+    rule += " Without a true difference that happens on at most one test set in twenty.";
+    if (has_pairs && std::ranges::any_of(it_.tests, &PairTest::p_is_least)) rule += kLeastP;
+    section.add(Paragraph{std::move(rule)});
     section.add(std::move(table));
+  }
+
+  // At least 3, and so many that a loss above a level is shown as such.
+  int decimals_of_losses() const {
+    int decimals = 3;
+    const auto looks_reached = [&](double loss) {
+      return std::ranges::any_of(it_.levels, [&](const LevelReached& level) {
+        return loss > level.loss && fixed(loss, decimals) == fixed(level.loss, decimals);
+      });
+    };
+    constexpr int kMost = 8;
+    for (const System& system : systems()) {
+      for (const CurvePoint& point : system.runs.front().curve) {
+        while (point.loss && decimals < kMost && looks_reached(*point.loss)) ++decimals;
+      }
+    }
+    return decimals;
   }
 
   Section curves() const {
@@ -255,12 +273,13 @@ class Measured : public SectionMaker {
     Table numbers{"Points of the curves",
                   {{"Run", false}, {"Update"}, {capitalised(tokens())}, {"Seconds"}, {"Loss in nats per piece"}}};
     for (std::size_t v = 1; v < shown.size(); ++v) numbers.columns.push_back({shown[v].first});
+    const int loss_decimals = decimals_of_losses();
     for (const System& system : systems()) {
       for (const MeasuredRun& run : system.runs) {
         for (const CurvePoint& point : run.curve) {
           std::vector<TableCell>& row = numbers.rows.emplace_back(
               std::vector<TableCell>{run_name(system, run), fixed(point.update), fixed(point.tokens, 0),
-                                     fixed(point.seconds, 0), fixed_or_dash(point.loss, 3)});
+                                     fixed(point.seconds, 0), fixed_or_dash(point.loss, loss_decimals)});
           for (std::size_t v = 1; v < shown.size(); ++v)
             row.emplace_back(fixed_or_dash(value_of(point, shown[v].second), 1));
         }
@@ -306,7 +325,7 @@ class Measured : public SectionMaker {
                     tokens()),
         by_system({{"Loss", false}})};
     for (const LevelReached& level : it_.levels) {
-      std::vector<TableCell> row{fixed(level.loss, 2)};
+      std::vector<TableCell> row{fixed(level.loss, loss_decimals)};
       for (const auto& first : level.first) {
         row.emplace_back(first ? fmt::format("{} / {} / {} s", fixed(first->update), compact(first->tokens),
                                              fixed(first->seconds, 0))
@@ -381,7 +400,7 @@ std::vector<Section> translation_sections(const Comparison& comparison) {
   return measured_sections(
       comparison,
       fmt::format("Test set: {} and {}, {} with {} source words and {} reference words. {}", test.source, test.target,
-                  plural(test.sentences, "sentence"), fixed(test.source_words), fixed(test.target_words),
+                  counted(test.sentences, "sentence"), fixed(test.source_words), fixed(test.target_words),
                   test.gold.empty() ? "There are no gold links, so no alignment error rate."
                                     : "Gold links between words: " + test.gold + "."),
       "5 to 8", TranslationCost(comparison).cost());

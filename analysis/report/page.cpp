@@ -91,8 +91,10 @@ std::string html_of(const Items& items) {
 
 std::string html_of(const Figure& figure) {
   std::string out = "<figure>\n" + element("h3", figure.title) + element("p", figure.how_to_read);
-  const std::string folded =
-      "<details><summary>The numbers as a table</summary>\n" + html_of(figure.numbers) + "</details>\n</figure>\n";
+  const std::string folded = (figure.numbers.columns.empty() ? ""
+                                                             : "<details><summary>The numbers as a table</summary>\n" +
+                                                                   html_of(figure.numbers) + "</details>\n") +
+                             "</figure>\n";
   if (figure.charts.empty()) {
     return out + (figure.numbers.rows.size() > kRowsOpen ? folded : html_of(figure.numbers) + "</figure>\n");
   }
@@ -101,7 +103,8 @@ std::string html_of(const Figure& figure) {
   const bool is_shared = std::ranges::adjacent_find(legends, std::ranges::not_equal_to{}) == legends.end();
   if (is_shared) out += legends.front();
   // One chart leaves room for a short table beside it.
-  const bool is_beside = figure.charts.size() == 1 && figure.numbers.rows.size() <= kRowsBeside;
+  const bool is_beside =
+      figure.charts.size() == 1 && !figure.numbers.rows.empty() && figure.numbers.rows.size() <= kRowsBeside;
   out += is_beside ? "<div class=\"beside\">\n" : "<div class=\"charts\">\n";
   for (std::size_t c = 0; c < figure.charts.size(); ++c) {
     const std::string drawn = svg(figure.charts[c]);

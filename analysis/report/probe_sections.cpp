@@ -25,10 +25,10 @@ Section probed_section(const Probing& it) {
   section.add(
       Items{{fmt::format("Run: {}, {}; weights: {}.", it.run, it.model, it.checkpoint),
              fmt::format("Sentences: {}, {} with {}; {} were left out: the model does not read all their words.",
-                         it.data, plural(it.sentences, "sentence"), plural(it.words, "word"), it.left_out),
+                         it.data, counted(it.sentences, "sentence"), counted(it.words, "word"), it.left_out),
              fmt::format("The first {} sentences are fitted, {} choose the stopping point, the last {} are tested.",
                          it.fitted, it.held_out, it.tested),
-             fmt::format("{}: numbers are their mean (± standard deviation).", plural(it.seeds, "seed")),
+             fmt::format("{}: numbers are their mean (± standard deviation).", counted(it.seeds, "seed")),
              "Random weights: the same model before training, with other weights for each seed."}});
   for (const std::string& why : it.not_measured) section.add(Paragraph{why});
   return section;
@@ -62,7 +62,7 @@ Figure figure_of(const LinearProbeTask& task) {
   }
   return {task.title,
           fmt::format("{}; {} fitted, {} held out and {} tested. The most frequent label is {}.",
-                      plural(task.labels, "label"), plural(task.fitted, "word"), task.held_out, task.tested,
+                      counted(task.labels, "label"), counted(task.fitted, "word"), task.held_out, task.tested,
                       task.most_frequent),
           {std::move(chart), std::move(compression)},
           std::move(table)};

@@ -70,6 +70,7 @@ class Reasons : public SectionMaker {
                     "attention, and gradients and hidden states by depth. None of these numbers proves a cause."};
     add_only_texts(section, "Their probabilities, search and attention are not measured");
     if (num_models() == 0) return section;
+    add_learning_rates(section);
     add_cross_scores(section);
     add_beams(section);
     add_calibration(section);
@@ -277,7 +278,7 @@ class Reasons : public SectionMaker {
       if (system.reach.size() > 1) growth.emplace_back(std::move(all));
       std::map<std::int64_t, Series> by_threads;
       for (const StepTime& time : system.step_time) {
-        const std::string series = fmt::format("{}, {}", name(s), plural(time.threads, "thread"));
+        const std::string series = fmt::format("{}, {}", name(s), counted(time.threads, "thread"));
         const auto entry = by_threads.try_emplace(time.threads, Series{series, s, by_threads.size()}).first;
         entry->second.points.push_back({static_cast<double>(time.length), time.milliseconds});
         steps.numbers.rows.push_back(

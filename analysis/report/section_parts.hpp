@@ -5,10 +5,12 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "analysis/report/sections.hpp"
+#include "core/number.hpp"
 
 namespace attend {
 
@@ -18,10 +20,11 @@ std::string interval(const std::optional<Estimate>& estimate, int decimals);  //
 // Both numbers times a factor: "33.1 (± 0.4)".
 std::string with_deviation(const Spread& spread, double factor, int decimals);
 std::string comparison_title(const ComparedSystems& compared);
-std::string made_by(const Making& making);                        // "Made by attend 1.2, 2026-11-26"
-std::string p_value(double p);                                    // "0.012", "< 0.001"
-std::string listed(const std::vector<std::string>& names);        // "a, b and c"
-std::string plural(std::int64_t count, const std::string& noun);  // "1 test", "2,000 tests"
+std::string made_by(const Making& making);  // "Made by attend 1.2, 2026-11-26"
+// "0.012", "< 0.001"; "≤ 0.024" for the least p that the resamples of a test can give.
+std::string p_value(double p, bool is_least = false);
+inline constexpr std::string_view kLeastP = " \u2264 marks the least p that the resamples can give.";
+std::string listed(const std::vector<std::string>& names);  // "a, b and c"
 
 template <class T>
 std::string fixed_or_dash(const std::optional<T>& value, int decimals) {
@@ -45,6 +48,8 @@ class SectionMaker {
   // Names the systems without a model, if there are any, and the `consequence`.
   void add_only_texts(Section& section, const std::string& consequence) const;
   std::size_t num_models() const;
+  // Of section 6: a sentence if families of models differ, since runs do not record how their rates were chosen.
+  void add_learning_rates(Section& section) const;
 
   // A row with one number of the cost of each system's first run; without `decimals`, it is compact().
   template <class T>

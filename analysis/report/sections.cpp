@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <set>
 
 #include "analysis/report/characters.hpp"
 #include "analysis/report/section_parts.hpp"
@@ -84,10 +85,8 @@ std::string interval(const std::optional<Estimate>& estimate, int decimals) {
   return fmt::format("{} ({} to {})", value, fixed(estimate->low, decimals), fixed(estimate->high, decimals));
 }
 
-std::string p_value(double p) { return !std::isfinite(p) ? "–" : p < 0.001 ? "< 0.001" : fixed(p, 3); }
-
-std::string plural(std::int64_t count, const std::string& noun) {
-  return fmt::format("{} {}{}", fixed(count), noun, count == 1 ? "" : "s");
+std::string p_value(double p, bool is_least) {
+  return !std::isfinite(p) ? "–" : p < 0.001 ? "< 0.001" : (is_least ? "≤ " : "") + fixed(p, 3);
 }
 
 void SectionMaker::mark_best(Table& table, std::size_t column, const std::vector<double>& values,
@@ -120,6 +119,22 @@ void SectionMaker::add_only_texts(Section& section, const std::string& consequen
 
 std::size_t SectionMaker::num_models() const {
   return static_cast<std::size_t>(std::ranges::count(systems(), false, &System::only_text));
+}
+
+void SectionMaker::add_learning_rates(Section& section) const {
+  std::set<std::string> families, rates;
+  std::vector<std::string> named;
+  for (const auto& [system, family, rate] : it_.learning_rates) {
+    families.insert(family);
+    rates.insert(rate);
+    named.push_back(fmt::format("{} ({})", rate, system));
+  }
+  if (families.size() < 2) return;
+  section.add(Paragraph{
+      fmt::format("Learning rate: {}. The best rate differs between families of models, and runs do not record how "
+                  "theirs was chosen. Unless each family was tuned alike, by its held-out loss, a difference between "
+                  "the systems may be due to the learning rate.",
+                  rates.size() == 1 ? *rates.begin() + " for all" : listed(named))});
 }
 
 void SectionMaker::add_training_costs(Table& table) const {

@@ -48,7 +48,8 @@ struct Items {
   std::vector<std::string> texts;
 };
 
-// Charts and their numbers, which the page collapses unless they are few or there is no chart.
+// Charts and their numbers, which the page collapses unless they are few or there is no chart; no columns where the
+// numbers are in a table of their own.
 struct Figure {
   std::string title;
   std::string how_to_read;

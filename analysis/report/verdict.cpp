@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/report/chart.hpp"
+#include "core/number.hpp"
 
 namespace attend {
 namespace {

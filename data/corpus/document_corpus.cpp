@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/number.hpp"
 #include "data/corpus/encode_in_order.hpp"
 #include "data/text/documents.hpp"
 
@@ -87,9 +88,12 @@ void encode_to(IdCache::Writer& cache, const std::vector<std::string>& files, co
 }  // namespace
 
 std::string DocumentCounts::report(std::uint64_t tokens) const {
-  std::string text = std::to_string(documents) + " documents, " + std::to_string(sentences) + " sentences";
+  const auto count = [](std::uint64_t number, std::string_view noun) {
+    return counted(static_cast<std::int64_t>(number), noun);
+  };
+  std::string text = count(documents, "document") + ", " + count(sentences, "sentence");
   if (cut > 0) text += " (" + std::to_string(cut) + " too long, cut)";
-  text += ", " + std::to_string(tokens) + " tokens";
+  text += ", " + count(tokens, "token");
   return lines.clean() ? text : text + "; " + lines.report();
 }
 

@@ -18,6 +18,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
 #include "core/signals.hpp"
 #include "core/utf8.hpp"
 
@@ -114,8 +115,10 @@ class LineReader::Source {
     const char* message = gzerror(gz_, &code);
     if (code == Z_ERRNO) fail(errno);
     if (code == Z_OK || code == Z_STREAM_END) return;
-    throw UserError(name_ + ": a damaged or truncated gzip file, readable as far as line " + std::to_string(lines_) +
-                        " (" + message + ")",
+    const std::string_view text = message;  // "<fd:4>: unexpected end of file"
+    throw UserError(fmt::format("{}: a damaged or truncated gzip file, readable as far as line {} ({})", name_,
+                                fixed(static_cast<std::int64_t>(lines_)),
+                                text.substr(text.starts_with('<') ? text.find(": ") + 2 : 0)),
                     "create or download it again");
   }
 
@@ -159,7 +162,7 @@ void LineCounts::log(const std::string& name) const {
 }
 
 std::string LineCounts::report() const {
-  return std::to_string(lines) + " lines" + (clean() ? "" : ": ") +
+  return counted(static_cast<std::int64_t>(lines), "line") + (clean() ? "" : ": ") +
          nonzero_counts({{invalid_utf8, "with invalid UTF-8"},
                          {carriage_returns, "with CRLF (CR removed)"},
                          {byte_order_marks, "with a byte-order mark (removed)"},
@@ -197,8 +200,8 @@ std::string LineReader::place() const { return source_->name() + ":" + std::to_s
 
 void LineReader::warn_of_invalid_utf8() const {
   if (counts_.invalid_utf8 == 0) return;
-  log::warn("{}: {} lines with invalid UTF-8, whose bytes become U+FFFD; the first is {}:{}", source_->name(),
-            counts_.invalid_utf8, source_->name(), first_invalid_);
+  log::warn("{}: {} with invalid UTF-8, whose bytes become U+FFFD; the first is {}:{}", source_->name(),
+            counted(static_cast<std::int64_t>(counts_.invalid_utf8), "line"), source_->name(), first_invalid_);
 }
 
 void LineReader::clean(std::string& line) {

@@ -1,21 +1,22 @@
 #include "data/text/parallel.hpp"
 
 #include "core/error.hpp"
+#include "core/number.hpp"
 
 namespace attend {
 namespace {
 
-std::uint64_t count_to_end(LineReader& reader) {
+std::int64_t count_to_end(LineReader& reader) {
   std::string line;
   while (reader.next(line)) {
   }
-  return reader.counts().lines;
+  return static_cast<std::int64_t>(reader.counts().lines);
 }
 
-[[noreturn]] void refuse_lines(const std::string& src_file, std::uint64_t src_lines, const std::string& tgt_file,
-                               std::uint64_t tgt_lines) {
+[[noreturn]] void refuse_lines(const std::string& src_file, std::int64_t src_lines, const std::string& tgt_file,
+                               std::int64_t tgt_lines) {
   throw UserError(
-      src_file + " has " + std::to_string(src_lines) + " lines, but " + tgt_file + " has " + std::to_string(tgt_lines),
+      src_file + " has " + counted(src_lines, "line") + ", but " + tgt_file + " has " + fixed(tgt_lines),
       "align them: line n of one file must be the translation of line n of the other");
 }
 
@@ -27,7 +28,7 @@ void check_parallel(const std::string& src_file, const std::string& tgt_file) {
 }
 
 std::string ParallelCounts::report() const {
-  const std::string text = std::to_string(src.lines - skipped()) + " pairs";
+  const std::string text = counted(static_cast<std::int64_t>(src.lines - skipped()), "pair");
   if (skipped() == 0) return text;
   return text + ", " + std::to_string(skipped()) + " skipped: " +
          nonzero_counts({{empty, "empty"}, {too_long, "too long"}, {invalid_utf8, "with invalid UTF-8"}});
@@ -48,8 +49,8 @@ bool ParallelReader::next(TextPair& pair) {
     const bool more_src = src_.next(pair.src);
     const bool more_tgt = tgt_.next(pair.tgt);
     if (more_src != more_tgt) {
-      const std::uint64_t src_lines = count_to_end(src_);
-      const std::uint64_t tgt_lines = count_to_end(tgt_);
+      const std::int64_t src_lines = count_to_end(src_);
+      const std::int64_t tgt_lines = count_to_end(tgt_);
       refuse_lines(src_file_, src_lines, tgt_file_, tgt_lines);
     }
     if (!more_src) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <queue>
 
@@ -105,7 +106,9 @@ void ByteLevelBpe::add_pieces(const std::vector<std::int32_t>& special, const st
     if (!is_special[static_cast<std::size_t>(id)]) {
       bytes = bytes_of_piece(piece(id));
       if (!bytes || bytes->empty()) {
-        throw UserError(name + ": piece " + std::to_string(id) + ", \"" + piece(id) + "\", does not consist of bytes",
+        const std::string quoted =
+            nlohmann::json(piece(id)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        throw UserError(name + ": piece " + std::to_string(id) + ", " + quoted + ", does not consist of bytes",
                         kBpeRemedy);
       }
     }

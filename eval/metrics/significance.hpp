@@ -45,6 +45,9 @@ Interval wilson(std::int64_t successes, std::int64_t n);
 // give 1.
 double binomial_test(std::int64_t successes, std::int64_t n, double chance);
 
+// The least p-value that so many random samples can give: none of them contradicts the difference.
+constexpr double least_p(std::size_t samples) { return 1 / (1 + static_cast<double>(samples)); }
+
 // For each sample, the segments that it draws with replacement.
 using Resamples = std::vector<std::vector<std::uint32_t>>;
 Resamples draw_resamples(std::size_t num_segments, std::size_t num_samples = 1000, std::uint64_t seed = 12345);

@@ -70,7 +70,7 @@ class PointObjective : public Objective<PointBatch> {
   PointObjective(torch::Tensor x, torch::Tensor passes) : x_(std::move(x)), passes_(std::move(passes)) {}
 
   std::vector<LossTerm> terms(const PointBatch& batch) const override {
-    return {{.name = "nll", .weight = 1, .count = batch.count()}};
+    return {{.name = "nll", .weight = 1, .count = batch.count(), .has_perplexity = in_nats}};
   }
   std::vector<LossSum> losses(const PointBatch& batch, Pass& pass) const override {
     while_learning();
@@ -92,6 +92,7 @@ class PointObjective : public Objective<PointBatch> {
   torch::Tensor baseline = torch::zeros({});
   double baseline_weight = 0;
   double noise_scale = 1;
+  bool in_nats = false;
   Spoilt spoilt = Spoilt::nothing;
   mutable std::vector<double> progress;  // of each pass
   std::function<void()> while_learning = [] {};

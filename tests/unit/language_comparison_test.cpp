@@ -266,7 +266,10 @@ TEST(LanguageMeasures, DifferAmongManySystems) {
   const std::vector<PairTest> tests =
       test_pairs(systems, scored, {{.key = "loss", .name = measure.name(), .lower_is_better = true, .meaning = {}}});
   ASSERT_EQ(tests.size(), 66U);
-  for (const PairTest& test : tests) EXPECT_LT(test.p_holm, 0.05) << test.a << ' ' << test.b;
+  for (const PairTest& test : tests) {
+    EXPECT_LT(test.p_holm, 0.05) << test.a << ' ' << test.b;
+    EXPECT_TRUE(test.p_is_least) << "no resample and no trial contradicts it";
+  }
 }
 
 // Identical documents have no interval, and identical runs no difference.
@@ -290,6 +293,7 @@ TEST(LanguageMeasures, FindNoDifferenceWhereThereIsNone) {
     EXPECT_EQ(tests[0].p_bootstrap, 1);
     EXPECT_EQ(tests[0].p_randomisation, 1);
     EXPECT_EQ(tests[0].p_holm, 1);
+    EXPECT_FALSE(tests[0].p_is_least);
   }
 }
 

@@ -152,6 +152,7 @@ TEST(WordsOfARun, OfSeveralPiecesAreTheirMean) {
   const auto word = table.other("dogcat");
   ASSERT_TRUE(word);
   EXPECT_EQ(word->spelling, "dogcat");
+  EXPECT_EQ(word->pieces, std::ssize(pieces));
   EXPECT_NEAR(word->vector_E[0].item<double>(), sum / static_cast<double>(pieces.size()), 1e-5);
   EXPECT_FALSE(table.other("犬"));
   EXPECT_FALSE(table.other(""));

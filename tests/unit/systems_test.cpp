@@ -199,6 +199,17 @@ TEST(Systems, ADashStandsForAnOptionThatAFamilyLacks) {
   EXPECT_FALSE(found.contains("norm"));
 }
 
+TEST(Systems, LearningRatesAreThoseOfRecordedTrainings) {
+  auto runs = runs_of(trained_run(kLuong, "a"), trained_run(kTransformer, "b"), trained_run(kTransformer, "c"));
+  runs[0].config.schedule.learning_rate = 0.25;
+  runs[2].inputs.clear();  // imported
+  const std::vector<RunConditions> conditions = conditions_of(runs);
+  const std::vector<LearningRate> rates = learning_rates_of(conditions, group_by_configuration(conditions));
+  ASSERT_EQ(rates.size(), 2u);
+  EXPECT_EQ(rates[0].system + rates[0].family + rates[0].rate, "aluong0.25");
+  EXPECT_EQ(rates[1].family, "transformer");
+}
+
 std::string notes_of(const std::vector<TrainedRun>& runs, const std::vector<std::string>& test = {"t", "t"}) {
   std::string all;
   const std::vector<RunConditions> conditions = conditions_of(runs);
@@ -220,8 +231,8 @@ TEST(Systems, NotesNameUnequalConditions) {
   runs[2].cost.tokens = 60000;
   runs[2].cost.updates = runs[3].cost.updates = 900;
   EXPECT_EQ(notes_of(runs),
-            "The target tokens seen in training differ: 50000 (a), 60000 (b).\n"
-            "The numbers of updates differ: 1000 (a), 900 (b).\n");
+            "The target tokens seen in training differ: 50,000 (a), 60,000 (b).\n"
+            "The numbers of updates differ: 1,000 (a), 900 (b).\n");
 
   runs = runs_of(trained_run(kLuong, "a", 1), trained_run(kTransformer, "b", 3));
   EXPECT_TRUE(has(notes_of(runs), "The seeds differ: 1 (a), 3 (b).")) << notes_of(runs);
@@ -240,7 +251,7 @@ TEST(Systems, NotesNameRunsOfOneSystemThatWereTrainedForDifferentTimes) {
   runs[2].cost.updates = 100;
   EXPECT_EQ(
       notes_of(runs),
-      "The runs of a were trained for different numbers of updates: 1000 (seed 1), 985 (seed 2), 100 (seed 3).\n");
+      "The runs of a were trained for different numbers of updates: 1,000 (seed 1), 985 (seed 2), 100 (seed 3).\n");
   runs[2].cost.updates = std::nullopt;
   EXPECT_TRUE(has(notes_of(runs), "not recorded (seed 3).")) << notes_of(runs);
 }

@@ -64,6 +64,21 @@ TEST(Trainer, AMetricThatIsNotFiniteIsNoBest) {
   EXPECT_TRUE(session.trainer->state().scores.empty());
 }
 
+// The losses of the first updates are above 20.
+TEST(Trainer, SaysOnceThatItHasDiverged) {
+  for (const bool in_nats : {true, false}) {
+    const TemporaryDirectory run;
+    PointSession session(run.path(), {.log_every = 1});
+    session.task.objective.in_nats = in_nats;
+    testing::internal::CaptureStderr();
+    session.trainer->train();
+    const std::string said = testing::internal::GetCapturedStderr();
+    const std::size_t found = said.find("the training has diverged: at update 1, the loss of ");
+    EXPECT_EQ(found != std::string::npos, in_nats) << said;
+    EXPECT_EQ(said.find("diverged", found + 30), std::string::npos) << said;
+  }
+}
+
 TEST(Trainer, KeepsTheLastAndTheBest) {
   const TemporaryDirectory run;
   PointSession session(run.path(),

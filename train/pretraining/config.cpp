@@ -1,5 +1,7 @@
 #include "train/pretraining/config.hpp"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -74,7 +76,9 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
                     "raise --max-positions or use shorter sequences");
   }
   if (masking.masked + masking.replaced > 1) {
-    throw UserError(origins("masked") + " + replaced exceed 1", "lower one of them");
+    throw UserError(fmt::format("{}: {} and the {} of --replaced exceed 1 in sum", origins("masked"), masking.masked,
+                                masking.replaced),
+                    "lower one of them");
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/number.hpp"
 #include "data/text/documents.hpp"
 #include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
@@ -169,9 +170,8 @@ class MaskedJob final : public PretrainingJob {
 
   void warn_of_single_sentences(const DocumentCorpus& corpus) const {
     if (!config_.relates_parts() || corpus.num_single_sentences() == 0) return;
-    log::warn(
-        "{}: skipped {} documents of one sentence, which has no next sentence; --sequence-objective none uses them",
-        corpus.name(), corpus.num_single_sentences());
+    log::warn("{}: skipped {} of one sentence, which has no next sentence; --sequence-objective none uses them",
+              corpus.name(), counted(corpus.num_single_sentences(), "document"));
   }
 };
 

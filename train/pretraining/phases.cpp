@@ -51,7 +51,7 @@ std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std
     phases.push_back({.length = written->length, .max_tokens = written->max_tokens, .end = percent / 100});
   }
   if (std::abs(percent - 100) > 1e-6) {
-    throw UserError(origin + ": the shares of all phases sum to " + std::to_string(percent) + "%",
+    throw UserError(origin + ": the shares of all phases sum to " + four_digits(percent) + "%",
                     "make them sum to 100%");
   }
   phases.back().end = 1;

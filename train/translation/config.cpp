@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "core/number.hpp"
 #include "models/attention/head_place.hpp"
 #include "models/translation/factory.hpp"
 
@@ -53,7 +54,8 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
   }
   if (const std::size_t expected = valid.empty() ? 0 : factors.source_factors.size();
       valid_factors.size() != expected) {
-    throw UserError(fmt::format("{}: {} files, expected {}", origins("valid-factors"), valid_factors.size(), expected),
+    throw UserError(fmt::format("{}: {}, expected {}", origins("valid-factors"),
+                                counted(std::ssize(valid_factors), "file"), expected),
                     valid.empty() ? "leave it out, or add --valid SOURCE TARGET"
                                   : "name the file of each factor of --source-factors for the source of --valid");
   }

@@ -90,7 +90,8 @@ std::vector<SentenceLinks> read_word_links(const std::string& file, const std::s
   for (auto* words : {&format.source_words, &format.target_words}) words->resize(lines, kAny);
   std::vector<SentenceLinks> links = read_links(file, format);
   if (links.size() != lines) {
-    throw UserError(fmt::format("{}: {} lines, but {} has {}", file, links.size(), src_file, lines),
+    throw UserError(fmt::format("{}: {}, but {} has {}", file, counted(std::ssize(links), "line"), src_file,
+                                fixed(static_cast<std::int64_t>(lines))),
                     "give one line of links for each pair of the training text, empty if it has none");
   }
   if (std::ranges::all_of(links, [](const SentenceLinks& sentence) { return sentence.sure.empty(); })) {

@@ -351,6 +351,7 @@
     const [a, b] = first_and_second();
     return (sentence.outputs[b]?.scores[0] ?? 0) - (sentence.outputs[a]?.scores[0] ?? 0);
   }
+  const beginning = (text) => (text.length > 120 ? text.slice(0, 120).replace(/\s+\S*$/, '') + ' …' : text);
   function list_sentences() {
     const wanted = by_id('search').value.trim().toLowerCase();
     const order = by_id('order').value;
@@ -369,7 +370,7 @@
     by_id('list').replaceChildren(...state.found.map((n) => {
       const by = difference(sentences[n]);
       const gain = is_difference ? `${by > 0 ? '+' : ''}${by.toFixed(1)} ${metrics[0].name}: ` : '';
-      return element('option', {value: n, dir: 'auto'}, `${n + 1}: ${gain}${sentences[n].source.slice(0, 120)}`);
+      return element('option', {value: n, dir: 'auto'}, `${n + 1}: ${gain}${beginning(sentences[n].source)}`);
     }));
     const [a, b] = first_and_second();
     for (const option of by_id('order').options) {
@@ -413,6 +414,7 @@
     by_id('order').append(new Option(name, value));
   views.forEach((name, v) => by_id('view').append(new Option(name, v)));
   by_id('view').parentElement.hidden = views.length === 1;
+  for (const id of ['search', 'order', 'list']) by_id(id).parentElement.hidden = sentences.length === 1;
   for (const id of ['attention-controls', 'panels']) by_id(id).hidden = with_maps.length === 0;
 
   on('search', 'input', search_again);

@@ -102,9 +102,9 @@ TEST(HeadReport, BleuWithoutAHeadStandsBesideItsLoss) {
   EXPECT_EQ(head_markdown(it).find("BLEU"), std::string::npos);
   it.silencing->bleu = 31.25;
   it.silencing->bleu_signature = "nrefs:1|case:mixed";
-  it.silencing->heads[0].bleu = {.change = {-1.5, -2, -1}, .p = 0.001, .p_holm = 0.02};
+  it.silencing->heads[0].bleu = {.change = {-1.5, -2, -1}, .p = 0.001, .p_holm = 0.02, .p_is_least = true};
   expect_parts(head_markdown(it), {"BLEU of the whole model: 31.2, of greedy translations (beam 1), nrefs:1",
-                                   "| −1.5 (−2.0 to −1.0) | 0.020 |"});
+                                   "| −1.5 (−2.0 to −1.0) | ≤ 0.020 |", "≤ marks the least p"});
   const nlohmann::json saved = parse_json(report_json(it), "report.json");
   EXPECT_EQ(saved["silencing"]["bleu"], 31.25);
   EXPECT_EQ(saved["silencing"]["heads"][0]["bleu"]["p_holm"], 0.02);

@@ -120,6 +120,8 @@ TEST(Program, AFlagMayHaveAValueOfItsOwn) {
   EXPECT_EQ(drawn.inputs, Words{"true"}) << "only the word after the flag is its value";
   EXPECT_EQ(error({"draw", "--run", "r", "--input", "a", "--no-tied", "false"}),
             "attend: error: attend draw: unexpected \"false\"\n  `attend draw --help` shows its usage\n");
+  EXPECT_EQ(error({"draw", "r", "--input", "a", "--dry-run", "maybe"}),
+            "attend: error: --dry-run: found \"maybe\", expected true or false\n");
 }
 
 TEST(Program, FlagsWinOverFilesAndLaterFilesOverEarlier) {

@@ -8,10 +8,11 @@ namespace {
 
 TEST(Progress, SaysHowManyHowFastAndTheTimeLeftWhereTheTotalIsKnown) {
   EXPECT_EQ(describe({.total = 1000}, 250, 5), "lines 250/1000  50 lines/s  left 0:15");
-  EXPECT_EQ(describe({.unit = "records", .total = 40'000}, 10, 4), "records 10/40000  2.5 records/s  left 4:26:36");
+  EXPECT_EQ(describe({.unit = "records", .total = 40'000}, 10, 4), "records 10/40,000  2.5 records/s  left 4:26:36");
   EXPECT_EQ(describe({}, 250, 5), "lines 250  50 lines/s");
-  EXPECT_EQ(describe({.total = 10}, 0, 5), "lines 0/10  0.0 lines/s");
-  EXPECT_EQ(describe({.total = 10}, 12, 6), "lines 12/10  2.0 lines/s  left 0:00");  // the file has grown
+  EXPECT_EQ(describe({.total = 10}, 0, 5), "lines 0/10");
+  EXPECT_EQ(describe({.total = 5}, 4, 250), "lines 4/5  0.016 lines/s  left 1:02");
+  EXPECT_EQ(describe({.total = 10}, 12, 6), "lines 12/10  2 lines/s  left 0:00");  // the file has grown
 }
 
 TEST(Progress, SecondsAreMinutesAndHours) {
