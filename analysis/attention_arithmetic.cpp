@@ -16,7 +16,7 @@
 #include "analysis/report/characters.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/number.hpp"
+#include "core/text.hpp"
 #include "models/ops/padded.hpp"
 
 namespace attend {

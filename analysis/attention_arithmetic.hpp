@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/attention_maps.hpp"
 #include "analysis/attention_output.hpp"
 
 namespace attend {

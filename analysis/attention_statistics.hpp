@@ -1,14 +1,4 @@
-// Statistics of the attention of heads (HeadStatistics) over sentence pairs, from weights of T target and S source
-// pieces:
-//
-//   entropy       mean over t of -Σ_s w_ts ln w_ts; ln S for uniform weights, 0 for attention to one position
-//   coverage      mean over s of min(1, Σ_t w_ts) (cf. Wu et al. 2016, arXiv 1609.08144, eq. 14)
-//   distance      mean over t of |Σ_s s w_ts / Σ_s w_ts - t S / T|: the distance from the diagonal
-//   monotonicity  share of the steps t > 0 whose likeliest position is not before that of t - 1
-//   alignment error rate of the links that eval/alignment.hpp derives from the weights
-//
-// Means are over all target (source) pieces of the corpus, including the ends of sentences, but for target pieces
-// that a local scope leaves without weights.
+// The attention of sentences that reports keep, and its statistics.
 #pragma once
 
 #include <torch/types.h>
@@ -23,6 +13,18 @@
 #include "models/run/run.hpp"
 
 namespace attend {
+
+// Statistics of the attention of heads (HeadStatistics) over sentence pairs, from weights of T target and S source
+// pieces:
+//
+//   entropy       mean over t of -Σ_s w_ts ln w_ts; ln S for uniform weights, 0 for attention to one position
+//   coverage      mean over s of min(1, Σ_t w_ts) (cf. Wu et al. 2016, arXiv 1609.08144, eq. 14)
+//   distance      mean over t of |Σ_s s w_ts / Σ_s w_ts - t S / T|: the distance from the diagonal
+//   monotonicity  share of the steps t > 0 whose likeliest position is not before that of t - 1
+//   alignment error rate of the links that eval/pair_attention.hpp derives from the weights
+//
+// Means are over all target (source) pieces of the corpus, including the ends of sentences, but for target pieces
+// that a local scope leaves without weights.
 
 // The sums of one head.
 class HeadTally {
@@ -48,5 +50,19 @@ class HeadTally {
 std::vector<HeadStatistics> attention_statistics(const Run& run, const std::vector<std::string>& source,
                                                  const std::vector<std::string>& target,
                                                  const std::vector<SentenceLinks>& gold, double threshold);
+
+// The attention of the compared sentences that a report keeps. A sentence has weights of all layers and heads for two
+// texts of every system, so those of a large test set would not fit into memory.
+
+struct KeptAttentionConfig {
+  double threshold = 0;  // of search: weights below are cut
+  bool all = false;      // of every sentence, whatever its size
+};
+
+// Adds the maps of the first sentences, until the page holds no more (kAttentionBudget) or their weights take
+// kMostKeptWeights bytes, and counts the sentences left out. `models` is parallel to the systems; null without a model.
+// Interrupted after SIGINT or SIGTERM.
+inline constexpr std::size_t kMostKeptWeights = std::size_t{32} << 20;
+void add_attention(Comparison& comparison, const std::vector<const Run*>& models, const KeptAttentionConfig& config);
 
 }  // namespace attend

@@ -1,8 +1,4 @@
-// Breakdowns of the differences between systems: scores by groups of sentences and of words, and the n-grams that one
-// system produces and another misses (as in compare-mt; Neubig et al. 2019, N19-4007).
-//
-// Words are those of BLEU's tokenizer 13a. A reference word counts as found if its translation has it at least as often
-// as the reference up to that word, so recall is clipped like BLEU's matches. Intervals are bootstraps over sentences.
+// Where systems differ: groups of sentences and of words, and words that depend on each other over a distance.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +8,33 @@
 #include <vector>
 
 #include "analysis/report/comparison.hpp"
+#include "data/text/word_alignment.hpp"
 #include "eval/metrics/metric.hpp"
 
 namespace attend {
+
+// Recall: the share of the words to be found that were found, with a 95 % interval.
+
+// The number of words or pairs of a sentence that are to be found, and of those that are found.
+struct Found {
+  double all = 0;
+  double found = 0;
+};
+
+// [group][system][sentence], with at least one system; all systems have the same to find.
+using FoundByGroup = std::vector<std::vector<std::vector<Found>>>;
+
+// The recall of each system in each group that has something to find, in percent. Words of one sentence depend on each
+// other, so the interval is a bootstrap over sentences; if all or none are found, resamples do not vary, and it is
+// Wilson's, with a trial for each sentence that has something to find. Fewer than metrics::kFewestSegments such
+// sentences have no interval.
+std::vector<BreakdownGroup> recall_by_group(const std::vector<std::string>& names, const FoundByGroup& found);
+
+// Breakdowns of the differences between systems: scores by groups of sentences and of words, and the n-grams that one
+// system produces and another misses (as in compare-mt; Neubig et al. 2019, N19-4007).
+//
+// Words are those of BLEU's tokenizer 13a. A reference word counts as found if its translation has it at least as often
+// as the reference up to that word, so recall is clipped like BLEU's matches. Intervals are bootstraps over sentences.
 
 // A test set and its translations; all vectors have one entry for each sentence.
 struct TranslatedSet {
@@ -51,5 +71,19 @@ Breakdown by_position(const TranslatedSet& set);
 
 // At most `most` n-grams of up to three words whose matches differ most between systems, the greatest ratio first.
 std::vector<NgramDifference> ngram_differences(const TranslatedSet& set, std::size_t most = 30);
+
+// Recall of words that depend on each other over a distance, from sure gold links: a source word with links to several
+// target words stands for a verb in parts ("ruft … an", "hat … gerufen"), of which the last must agree with the first.
+//
+//   source "he calls her"   target "er ruft sie an"   gold 0-0 1-1 1-3 2-2     the pair ruft, an at distance 2
+//
+// A system translates a pair if its output has the first word and, anywhere after it, the last one; case and the
+// punctuation around words are ignored.
+
+// The share of pairs that each system translates, in percent, by distance in words: 1, 2 to 3, 4 to 6, 7 to 10, 11 and
+// more; groups without pairs are left out. outputs[system][line]; intervals are those of recall_by_group().
+Breakdown recall_of_distant_pairs(const std::vector<std::string>& reference,
+                                  const std::vector<std::vector<std::string>>& outputs,
+                                  const std::vector<SentenceLinks>& gold);
 
 }  // namespace attend

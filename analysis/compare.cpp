@@ -13,15 +13,10 @@
 #include <tuple>
 
 #include "analysis/attention_statistics.hpp"
-#include "analysis/beams.hpp"
 #include "analysis/breakdowns.hpp"
-#include "analysis/calibration.hpp"
 #include "analysis/compared_inputs.hpp"
-#include "analysis/contrasts.hpp"
 #include "analysis/cost.hpp"
 #include "analysis/cross_scores.hpp"
-#include "analysis/distant_pairs.hpp"
-#include "analysis/kept_attention.hpp"
 #include "analysis/pair_tests.hpp"
 #include "analysis/probe.hpp"
 #include "analysis/run_groups.hpp"
@@ -29,17 +24,15 @@
 #include "analysis/trained_run.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
-#include "core/host.hpp"
 #include "core/log.hpp"
-#include "core/number.hpp"
-#include "core/progress.hpp"
-#include "core/signals.hpp"
+#include "core/process.hpp"
+#include "core/text.hpp"
 #include "data/text/lines.hpp"
 #include "eval/metrics/significance.hpp"
-#include "eval/metrics/text.hpp"
+#include "eval/metrics/tokenizers.hpp"
 #include "eval/score.hpp"
 #include "eval/workers.hpp"
-#include "models/attention/cut_weights.hpp"
+#include "models/attention/edits.hpp"
 #include "models/run/checkpoint_reader.hpp"
 
 namespace attend {
@@ -282,7 +275,7 @@ class Measurement {
   // Section 7, of the first sentences that are neither very short nor very long.
   void probe() {
     constexpr std::size_t kSentences = 24;
-    constexpr std::int64_t kFarthest = 30;
+    constexpr std::int64_t kFarthestReach = 30;
     Lines sources, references;
     for (std::size_t i = 0; i < set_.sources.size() && sources.size() < kSentences; ++i) {
       const std::int64_t words = std::ssize(metrics::split_words(set_.sources[i]));
@@ -300,7 +293,7 @@ class Measurement {
       if (trained == nullptr) continue;
       log::info("{}: probes", system.name);
       if (!sources.empty()) {
-        measured.reach = gradient_reach_of_checkpoints(trained->directory, sources, references, kFarthest);
+        measured.reach = gradient_reach_of_checkpoints(trained->directory, sources, references, kFarthestReach);
       }
       refuse_if_stopped();
       measured.step_time = step_times(trained->run);

@@ -71,11 +71,11 @@ struct CompareConfig {
     visit("all-attention", self.all_attention,
           {.help = "keep the attention of all sentences in report.json; default: only of the first sentences, as in "
                    "index.html"});
-    visit(
-        "checkpoint", self.checkpoint,
-        {.help = "best, last, step-N, or, with a single run, the path of one of its checkpoints; auto: best, or another "
-                 "one, with a warning, if that is damaged",
-         .placeholder = "auto|best|last|step-N|PATH"});
+    visit("checkpoint", self.checkpoint,
+          {.help =
+               "best, last, step-N, or, with a single run, the path of one of its checkpoints; auto: best, or another "
+               "one, with a warning, if that is damaged",
+           .placeholder = "auto|best|last|step-N|PATH"});
     visit("precision", self.precision, {.help = "precision of matrix products"});
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
     TranslatorConfig::visit(self.translator, visit);

@@ -11,7 +11,7 @@
 #include "analysis/compare.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
-#include "eval/token_log_probs.hpp"
+#include "eval/language_score.hpp"
 #include "models/ops/padded.hpp"
 
 namespace attend {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/report/language_comparison.hpp"
+#include "analysis/report/comparison.hpp"
 #include "models/language/language_model.hpp"
 
 namespace attend {

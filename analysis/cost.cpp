@@ -1,14 +1,94 @@
 #include "analysis/cost.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <ranges>
+#include <string_view>
 
 #include "analysis/breakdowns.hpp"
-#include "analysis/flops.hpp"
-#include "core/progress.hpp"
+#include "core/log.hpp"
+#include "models/attention/recurrent_attention.hpp"
+#include "models/attention/relative_positions.hpp"
 #include "models/layers/weights_io.hpp"
 
 namespace attend {
+namespace {
+
+// The number of positions of a sentence pair at which a parameter is applied.
+double applications(std::string_view name, double S, double T) {
+  if (name.find("embedding") != std::string_view::npos) return 0;
+  if (name.starts_with("bridge")) return 1;
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (has(".energy")) return 0;  // counted with the pairs
+  const bool of_source = name.starts_with("encoder.") || name.starts_with("attention.key") || has(".kv_proj.") ||
+                         has(".multihead_attn.score.key.");
+  if (has(".self_attn.scope.positions")) return of_source ? 2 * S - 1 : T;  // distances
+  if (has(".self_attn.scope.")) return 0;  // added, looked up or counted with the pairs
+  return of_source ? S : T;
+}
+
+// The layers of attention at a place, each counted by the share of its heads that there are.
+double whole_layers(const ModelConfig& config, AttentionPlace place) {
+  const BlockConfig block = block_config(config.block, config.width.value_or(0), option_place);
+  const auto layers = place == AttentionPlace::encoder ? config.encoder_layers : config.decoder_layers;
+  const auto pruned = std::ranges::count(block.pruned, place, &HeadPlace::place);
+  return static_cast<double>(layers.value_or(0)) - static_cast<double>(pruned) / static_cast<double>(block.heads);
+}
+
+// The self-attention of a stack of a Transformer, over `pairs` of its n tokens in every layer.
+double self_attention_flops(const ModelConfig& config, StackChoice stack, double layers, double pairs, double n) {
+  const SelfAttentionKind kind = block_of(config, stack).self_attention;
+  const SelfAttentionRecipe recipe = recipe_of(kind);
+  const BlockConfig block = block_config(config.block, config.width.value_or(0), option_place);
+  const auto width = static_cast<double>(block.width), heads = static_cast<double>(block.heads);
+  if (!recipe.has_weights()) return layers * 4 * (n * width * width + pairs * width);  // cosines and sines
+  double columns = width;  // of products of each pair, first those with values
+  if (recipe.reads_keys && recipe_of(score_of(config)).compares_pairs) {
+    columns += width * (heads - static_cast<double>(recipe.fixed(block.heads))) / heads;
+  }
+  if (kind == SelfAttentionKind::dense || kind == SelfAttentionKind::dense_attention) columns += width;
+  if (block.positions == PositionKind::transformer_xl) columns += width;
+  double distances = 0;  // whose keys each query is multiplied with, and values each sum of weights
+  if (block.positions == PositionKind::relative) {
+    distances = static_cast<double>(RelativeScope::num_distances(stack == StackChoice::decoder));
+  }
+  return layers * 2 * (pairs * columns + 2 * n * distances * width);
+}
+
+// Products of queries with keys and of weights with values, in a sentence pair.
+double attention_flops(const ModelConfig& config, double S, double T) {
+  const auto width = static_cast<double>(config.width.value_or(0));
+  const ScoreRecipe score = recipe_of(score_of(config));
+  switch (config.model) {
+    case ModelKind::fixed: return 0;
+    case ModelKind::transformer: {
+      const auto layers = [&](AttentionPlace place) { return whole_layers(config, place); };
+      return self_attention_flops(config, StackChoice::encoder, layers(AttentionPlace::encoder), S * S, S) +
+             self_attention_flops(config, StackChoice::decoder, layers(AttentionPlace::decoder), T * (T + 1) / 2, T) +
+             2 * layers(AttentionPlace::cross) * S * T * ((score.compares_pairs ? width : 0) + width);
+    }
+    case ModelKind::luong:
+    case ModelKind::bahdanau: {
+      const bool wide = config.encoder == Direction::both && !score.needs_equal_widths;
+      return 2 * S * T * ((score.compares_pairs ? width : 0) + (wide ? 2 * width : width));
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+double flops_per_target_piece(const Run& run, double S, double T) {
+  double flops = attention_flops(run.config, S, T);
+  for (const auto& parameter : run.model->named_parameters()) {
+    if (parameter.value().dim() < 2) continue;
+    flops += 2 * static_cast<double>(parameter.value().numel()) * applications(parameter.key(), S, T);
+  }
+  const auto vocabulary = static_cast<double>(run.tokenizers.tgt.size());
+  flops += 2 * vocabulary * static_cast<double>(run.config.width.value_or(0)) * T;  // the output layer
+  return flops / T;
+}
+
 namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {

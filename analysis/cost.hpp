@@ -1,4 +1,4 @@
-// The cost of a compared run: its size, its training, and the time that it takes to translate.
+// The cost of a compared run: operations, size, training, and the time that it takes to translate.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,19 @@
 #include "analysis/trained_run.hpp"
 #include "eval/score.hpp"
 #include "eval/translate.hpp"
+#include "models/run/run.hpp"
 
 namespace attend {
+
+// Floating-point operations of a forward pass, counted from the parameters of a translation model: a matrix of n
+// numbers costs 2 n (a product and a sum) at every position where it is applied. Attention itself has no parameters and
+// is counted from its widths; local scopes count as global ones, and linear attention as if it formed its weights.
+// Norms, gates, softmax, coverage and embeddings, which are looked up, are not counted.
+
+// Operations per target piece, for sentences of S source and T target pieces, both with the end of the sentence.
+double flops_per_target_piece(const Run& run, double S, double T);
+
+// The cost of a compared run: its size, its training, and the time that it takes to translate.
 
 // A system's translations of the test set; of a system without a model, only these.
 struct SystemOutputs {

@@ -1,15 +1,43 @@
-// The measurements of `attend faithfulness`: whether the weights of attention explain what a model predicts (Jain and
-// Wallace 2019, arXiv 1902.10186; Wiegreffe and Pinter 2019, 1908.04626). docs/faithfulness.md defines each number.
+// The measurements of `attend faithfulness`.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "analysis/report/faithfulness_sections.hpp"
-#include "models/run/model_options.hpp"
+#include "analysis/report/head_report.hpp"
+#include "analysis/silencing.hpp"
+#include "data/text/word_alignment.hpp"
+#include "eval/score.hpp"
+#include "models/run/device.hpp"
+#include "models/run/run.hpp"
 
 namespace attend {
+
+// What translation loses if attention is edited: the loss of given translations, and the BLEU of the model's own, which
+// are greedy (beam 1) to save time and scored as in `attend evaluate`. docs/heads.md defines the numbers.
+
+// Sentences and their given translations, parallel.
+struct GivenTranslations {
+  std::vector<std::string> sources;
+  std::vector<std::string> targets;
+  std::vector<std::vector<Link>> links = {};  // between the words of each pair, or empty
+};
+
+// The loss with uniform and diagonal weights and, if there are links, those of the given alignment in place of the
+// run's attention to the source (models/attention/edits.hpp), and the BLEU with uniform and diagonal ones.
+// Changes are tested by the paired bootstrap over sentences, corrected for all weights. Names of files are left empty.
+// Interrupted after SIGINT or SIGTERM.
+Replacement replace_attention(const Run& run, const GivenTranslations& given, const ScoreConfig& scoring);
+
+// Adds the BLEU of the run, and its change without each of `heads`, which are those of `silencing`.
+void add_bleu(Silencing& silencing, std::span<const HeadPlace> heads, const Run& run, const GivenTranslations& given,
+              const ScoreConfig& scoring);
+
+// The measurements of `attend faithfulness`: whether the weights of attention explain what a model predicts (Jain and
+// Wallace 2019, arXiv 1902.10186; Wiegreffe and Pinter 2019, 1908.04626). docs/faithfulness.md defines each number.
 
 struct FaithfulnessConfig {
   std::string run;

@@ -8,7 +8,7 @@
 #include <functional>
 #include <optional>
 
-#include "analysis/report/verdict.hpp"
+#include "analysis/report/section_parts.hpp"
 #include "core/error.hpp"
 #include "eval/metrics/significance.hpp"
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "analysis/report/head_report.hpp"
-#include "data/text/conllu.hpp"
+#include "data/text/conll.hpp"
 
 namespace attend {
 

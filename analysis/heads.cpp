@@ -12,28 +12,27 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/faithfulness.hpp"
 #include "analysis/head_relations.hpp"
-#include "analysis/replaced_attention.hpp"
 #include "analysis/sentence_model.hpp"
 #include "analysis/silencing.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
-#include "core/number.hpp"
-#include "core/progress.hpp"
-#include "core/signals.hpp"
-#include "data/text/conllu.hpp"
+#include "core/process.hpp"
+#include "core/text.hpp"
+#include "data/text/conll.hpp"
 #include "data/text/parallel.hpp"
-#include "eval/alignment.hpp"
 #include "eval/attention.hpp"
 #include "eval/language_score.hpp"
-#include "models/attention/learnt_gates.hpp"
+#include "eval/pair_attention.hpp"
+#include "models/attention/edits.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/device.hpp"
 #include "models/run/language_run.hpp"
-#include "models/run/pruned_run.hpp"
+#include "models/run/new_run.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
-#include "train/translation/piece_links.hpp"
+#include "train/translation/guided_attention.hpp"
 
 namespace attend {
 namespace {

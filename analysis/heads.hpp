@@ -10,7 +10,7 @@
 #include "analysis/report/head_report.hpp"
 #include "core/options.hpp"
 #include "eval/score.hpp"
-#include "models/run/model_options.hpp"
+#include "models/run/device.hpp"
 
 namespace attend {
 

@@ -13,20 +13,18 @@
 #include <utility>
 
 #include "analysis/breakdowns.hpp"
+#include "analysis/compared_inputs.hpp"
 #include "analysis/context_loss.hpp"
-#include "analysis/contrasts.hpp"
 #include "analysis/pair_tests.hpp"
 #include "analysis/run_groups.hpp"
-#include "analysis/test_documents.hpp"
 #include "analysis/trained_run.hpp"
-#include "core/host.hpp"
 #include "core/log.hpp"
-#include "core/number.hpp"
+#include "core/process.hpp"
+#include "core/text.hpp"
 #include "data/text/documents.hpp"
+#include "eval/language_score.hpp"
 #include "eval/metrics/significance.hpp"
-#include "eval/metrics/text.hpp"
 #include "eval/metrics/tokenizers.hpp"
-#include "eval/token_log_probs.hpp"
 #include "models/layers/weights_io.hpp"
 
 namespace attend {

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "analysis/compare.hpp"
-#include "analysis/paired_changes.hpp"
-#include "analysis/report/language_comparison.hpp"
+#include "analysis/pair_tests.hpp"
+#include "analysis/report/comparison.hpp"
 
 namespace attend {
 

@@ -1,3 +1,40 @@
+// Linear probes, and when the training of a probe ends.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/text/conll.hpp"
+
+namespace attend {
+
+// Training of a small module until the loss of held-out items no longer falls, shared by all probes of hidden states.
+
+// An epoch reads all items in batches, in a new order. After an epoch whose held-out loss is not the least so far, the
+// learning rate is halved; after kPatience of them in a row, or kMostEpochs in all, training ends with the weights of
+// the least loss. The optimiser is Adam (train/optimiser.hpp).
+struct EarlyStopping {
+  static constexpr int kMostEpochs = 60;
+  static constexpr int kPatience = 4;
+
+  std::int64_t items = 0;  // at least one
+  std::int64_t batch = 0;
+  double learning_rate = 0;
+  std::uint64_t seed = 0;                                                       // of the order
+  std::function<torch::Tensor(std::span<const std::int64_t> items)> loss = {};  // with a gradient
+  std::function<double()> held_out_loss = {};                                   // called without gradients
+};
+
+// Trains `module`, which has its initial weights. Interrupted after SIGINT or SIGTERM.
+void train_with_early_stopping(const torch::nn::Module& module, const EarlyStopping& how);
+
 // Linear probes: softmax regression from the vector of a word to a label, such as its part of speech. Two measures show
 // how much of the accuracy is due to the representation:
 //
@@ -10,20 +47,6 @@
 //                        L = t_1 log2 K - Σ_i log2 p_i(y_{t_i + 1} … y_{t_{i+1}} | x),    compression = n log2 K / L
 //
 // Legend: docs/architecture.md; W words of all sentences, K those that have a label, H the width of a layer, L labels.
-#pragma once
-
-#include <torch/types.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <span>
-#include <string>
-#include <vector>
-
-#include "data/text/conllu.hpp"
-
-namespace attend {
 
 // The first 72 % of the sentences are fitted, the next 8 % choose the stopping point, and the last 20 % are tested.
 struct ProbeSplit {

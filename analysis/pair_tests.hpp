@@ -1,18 +1,116 @@
-// Tests of the differences between systems, pair by pair, under every metric.
+// Tests of differences between systems, pair by pair.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
-#include "analysis/paired_changes.hpp"
 #include "analysis/report/comparison.hpp"
+#include "analysis/report/head_report.hpp"
 #include "analysis/run_groups.hpp"
+#include "data/text/minimal_pairs.hpp"
+#include "eval/metrics/metric.hpp"
+#include "eval/metrics/significance.hpp"
+#include "eval/score.hpp"
+#include "models/run/language_run.hpp"
+#include "models/run/run.hpp"
 
 namespace attend {
+
+// Scores with bootstrap resamples of their sentences, and paired tests of the changes from one system to others.
+
+// Of a sentence: the sum of -log p of its pieces, and their number.
+struct SentenceLoss {
+  double loss = 0;
+  std::int64_t pieces = 0;
+};
+
+// Of scored sentences.
+template <class Score>
+std::vector<SentenceLoss> losses_of(const std::vector<Score>& scores) {
+  std::vector<SentenceLoss> losses;
+  for (const Score& score : scores) losses.push_back({-score.log_prob(), std::ssize(score.pieces)});
+  return losses;
+}
+
+// The mean loss of a piece (or word, or byte), from rows (loss, pieces) of sentences.
+class MeanLoss : public metrics::Measure {
+ public:
+  std::size_t width() const override { return 2; }
+  double value(std::span<const double> statistics) const override { return statistics[0] / statistics[1]; }
+  std::string name() const override { return "Loss by piece"; }
+};
+
+// One row for each sentence that has pieces.
+metrics::Rows rows_of(const MeanLoss& measure, const std::vector<SentenceLoss>& losses);
+
+// The statistics of segments under one measure, and the scores of their resamples.
+struct ScoredOutput {
+  metrics::Rows rows;
+  std::vector<double> resampled;
+};
+
+// So many that a p-value of the bootstrap can be below 0.05 after Holm's correction for this number of tests.
+metrics::Resamples resamples_for(std::size_t segments, std::size_t tests);
+ScoredOutput with_resamples(metrics::Rows rows, const metrics::Resamples& samples);
+
+// The score with its interval.
+Estimate estimate_of(const ScoredOutput& output);
+
+// The change from one score to another of the same segments and resamples, with its interval and the p-value of the
+// paired bootstrap, which is not corrected.
+TestedChange change_between(const ScoredOutput& before, const ScoredOutput& after);
+
+class PairedChanges {
+ public:
+  // From the score of `before` to those of `count` others.
+  PairedChanges(const metrics::Rows& before, std::size_t count);
+
+  // The change to the score of `after`, rows of the same sentences.
+  void add(const metrics::Rows& after) { changes_.push_back(change_between(before_, with_resamples(after, samples_))); }
+
+  // All changes, in order, with 95 % bootstrap intervals and p-values of the paired bootstrap, corrected for all.
+  std::vector<TestedChange> tested() const;
+
+ private:
+  metrics::Resamples samples_;
+  ScoredOutput before_;
+  std::vector<TestedChange> changes_;
+};
+
+// Tests of the differences between systems, pair by pair, under every metric.
 
 // Tests of all pairs on scored[output][metric], where the runs of a system are numbers of outputs. A system's first run
 // stands for it, except in the tests over seeds. Interrupted after SIGINT or SIGTERM.
 std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems,
                                  const std::vector<std::vector<ScoredOutput>>& scored,
                                  const std::vector<ComparedMetric>& compared);
+
+// The accuracy of systems on minimal pairs (data/text/minimal_pairs.hpp), and a test for each pair of systems.
+
+struct PairsFile {
+  std::string name;
+  std::vector<MinimalPair> pairs;
+};
+
+// UserError as read_minimal_pairs.
+std::vector<PairsFile> read_pairs_files(const std::vector<std::string>& files, PairsOf what);
+
+// log p of a pair's sentences; of translations, given the source.
+struct PairLogProbs {
+  double better = 0;
+  double worse = 0;
+};
+
+// Of every pair, in order. Interrupted after SIGINT or SIGTERM.
+std::vector<PairLogProbs> score_each(const Run& run, std::span<const MinimalPair> pairs, const ScoreConfig& config);
+std::vector<PairLogProbs> score_each(const LanguageRun& run, std::span<const MinimalPair> pairs,
+                                     const ScoreConfig& config);
+
+// The results on a file, from each system's scores of its pairs (none for a system without a model).
+ContrastSet contrast_set(const PairsFile& file, const std::vector<std::optional<std::vector<PairLogProbs>>>& systems);
 
 }  // namespace attend

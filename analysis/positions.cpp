@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "models/layers/row_table.hpp"
+#include "models/layers/layers.hpp"
 
 namespace attend {
 namespace {

@@ -12,7 +12,7 @@
 #include <span>
 
 #include "core/error.hpp"
-#include "core/host.hpp"
+#include "core/process.hpp"
 #include "core/random.hpp"
 #include "data/batch/batch.hpp"
 #include "eval/pair_attention.hpp"

@@ -13,10 +13,10 @@
 #include <set>
 #include <string_view>
 
+#include "core/bytes.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
-#include "core/hash.hpp"
-#include "core/number.hpp"
+#include "core/text.hpp"
 #include "models/translation/factory.hpp"
 
 namespace attend {

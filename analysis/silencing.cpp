@@ -14,12 +14,11 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/progress.hpp"
+#include "core/log.hpp"
 #include "data/batch/batch.hpp"
 #include "eval/attention.hpp"
-#include "eval/forced_piece.hpp"
-#include "models/attention/cut_weights.hpp"
-#include "models/attention/silenced_heads.hpp"
+#include "eval/forced_decoding.hpp"
+#include "models/attention/edits.hpp"
 
 namespace attend {
 namespace {

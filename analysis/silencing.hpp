@@ -1,5 +1,5 @@
 // What a model loses without heads (Michel, Levy and Neubig 2019, arXiv 1905.10650): the loss of a text with each head
-// silenced in turn (section 3.2; models/attention/silenced_heads.hpp), and with more and more heads silenced, the least
+// silenced in turn (section 3.2; models/attention/edits.hpp), and with more and more heads silenced, the least
 // important first (section 4).
 //
 // Legend: docs/architecture.md.
@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/paired_changes.hpp"
+#include "analysis/pair_tests.hpp"
 #include "analysis/report/head_report.hpp"
 #include "data/corpus/masking.hpp"
 #include "eval/score.hpp"
-#include "models/attention/head_place.hpp"
+#include "models/attention/kinds.hpp"
 #include "models/layers/pass.hpp"
 #include "models/run/bert_run.hpp"
 

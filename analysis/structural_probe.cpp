@@ -8,10 +8,10 @@
 #include <map>
 #include <numeric>
 
-#include "analysis/early_stopping.hpp"
+#include "analysis/linear_probe.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
-#include "eval/metrics/labels.hpp"
+#include "eval/metrics/predictions.hpp"
 #include "models/layers/layers.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/padded.hpp"

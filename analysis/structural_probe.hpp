@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "analysis/linear_probe.hpp"
-#include "data/text/conllu.hpp"
+#include "data/text/conll.hpp"
 
 namespace attend {
 

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/attention_maps.hpp"
 #include "analysis/attention_output.hpp"
 #include "analysis/positions.hpp"
 #include "analysis/report/heat_map.hpp"
@@ -20,18 +19,17 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
-#include "core/number.hpp"
-#include "core/signals.hpp"
-#include "data/task/line_records.hpp"
-#include "data/text/factors.hpp"
+#include "core/process.hpp"
+#include "core/text.hpp"
+#include "data/task/record_format.hpp"
 #include "data/text/lines.hpp"
+#include "data/text/parallel.hpp"
 #include "eval/attention.hpp"
 #include "eval/pair_attention.hpp"
 #include "eval/translate.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/device.hpp"
 #include "models/run/language_run.hpp"
-#include "models/run/model_options.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 

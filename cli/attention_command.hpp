@@ -15,12 +15,12 @@
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
+#include "core/log.hpp"
 #include "core/options.hpp"
-#include "core/output.hpp"
-#include "data/text/factors.hpp"
+#include "data/text/parallel.hpp"
 #include "eval/attention.hpp"
 #include "eval/translate.hpp"
-#include "models/run/model_options.hpp"
+#include "models/run/device.hpp"
 
 namespace attend {
 

@@ -11,7 +11,7 @@
 #include "core/command_line.hpp"
 #include "core/conditions.hpp"
 #include "core/log.hpp"
-#include "core/signals.hpp"
+#include "core/process.hpp"
 #include "eval/workers.hpp"
 #include "models/run/text_run.hpp"
 

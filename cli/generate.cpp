@@ -13,12 +13,11 @@
 #include "cli/command.hpp"
 #include "cli/input.hpp"
 #include "core/conditions.hpp"
-#include "core/progress.hpp"
-#include "core/signals.hpp"
+#include "core/log.hpp"
+#include "core/process.hpp"
 #include "eval/generate.hpp"
 #include "models/run/device.hpp"
 #include "models/run/language_run.hpp"
-#include "models/run/model_options.hpp"
 
 namespace attend {
 namespace {

@@ -15,10 +15,10 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
-#include "core/number.hpp"
-#include "core/signals.hpp"
+#include "core/process.hpp"
+#include "core/text.hpp"
 #include "eval/score.hpp"
-#include "models/run/pruned_run.hpp"
+#include "models/run/new_run.hpp"
 #include "models/run/run.hpp"
 #include "models/run/text_run.hpp"
 

@@ -13,8 +13,7 @@
 
 #include "core/log.hpp"
 #include "core/options.hpp"
-#include "core/progress.hpp"
-#include "core/signals.hpp"
+#include "core/process.hpp"
 #include "data/text/lines.hpp"
 
 namespace attend {

@@ -12,9 +12,9 @@
 #include "cli/command.hpp"
 #include "cli/program.hpp"
 #include "core/error.hpp"
-#include "core/output.hpp"
+#include "core/log.hpp"
 
-// Read by jemalloc at start-up. Freed memory stays with the process (core/freed_memory.hpp returns it where needed).
+// Read by jemalloc at start-up. Freed memory stays with the process (core/process.hpp returns it where needed).
 // Allocations of 64 MiB or more, such as the gradient of a large table, have a dedicated arena, as they would seldom
 // fit between the others. Huge pages save a twentieth of the time of greedy search, which reads all weights for few
 // rows.

@@ -13,14 +13,13 @@
 #include "cli/command.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
-#include "core/number.hpp"
-#include "core/signals.hpp"
+#include "core/process.hpp"
+#include "core/text.hpp"
 #include "data/text/lines.hpp"
-#include "data/text/word_tests.hpp"
 #include "data/text/word_vectors.hpp"
 #include "eval/neighbours.hpp"
+#include "models/run/device.hpp"
 #include "models/run/embedding_table.hpp"
-#include "models/run/model_options.hpp"
 #include "models/run/text_run.hpp"
 
 namespace attend {

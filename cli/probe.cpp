@@ -11,7 +11,7 @@
 #include "cli/report_directory.hpp"
 #include "core/command_line.hpp"
 #include "core/log.hpp"
-#include "core/signals.hpp"
+#include "core/process.hpp"
 #include "eval/workers.hpp"
 
 namespace attend {

@@ -40,7 +40,8 @@ struct FrameOptions {
   const std::string name = flag.substr(flag.starts_with("--") ? 2 : 1);
   std::string remedy, others;
   for (const Command& command : commands) {
-    if (find_option(command.prepare().options, name)) others += (others.empty() ? "" : ", ") + command.name;
+    if (BoundOptions theirs = command.prepare().options; find_option(theirs, name))
+      others += (others.empty() ? "" : ", ") + command.name;
   }
   std::vector<std::string_view> names = {"config", "help"};
   for (const BoundOption& option : options) names.push_back(option.name);

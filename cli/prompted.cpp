@@ -4,7 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
-#include "core/number.hpp"
+#include "core/text.hpp"
 #include "data/task/record_format.hpp"
 #include "models/run/device.hpp"
 

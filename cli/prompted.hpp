@@ -8,14 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "core/progress.hpp"
+#include "core/log.hpp"
 #include "data/task/labelled_task.hpp"
-#include "data/task/labelled_text.hpp"
-#include "data/task/task_split.hpp"
+#include "data/task/samples.hpp"
 #include "eval/answers/answers.hpp"
 #include "eval/prompt.hpp"
+#include "models/run/device.hpp"
 #include "models/run/language_run.hpp"
-#include "models/run/model_options.hpp"
 
 namespace attend {
 

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
-#include "analysis/report/markdown.hpp"
 #include "analysis/report/page.hpp"
+#include "analysis/report/sections.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 

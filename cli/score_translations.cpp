@@ -9,15 +9,13 @@
 #include <vector>
 
 #include "cli/input.hpp"
-#include "cli/score_command.hpp"
-#include "cli/score_output.hpp"
+#include "cli/score.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
-#include "core/number.hpp"
-#include "core/progress.hpp"
-#include "data/text/factors.hpp"
+#include "core/text.hpp"
 #include "data/text/lines.hpp"
 #include "data/text/minimal_pairs.hpp"
+#include "data/text/parallel.hpp"
 #include "eval/score.hpp"
 #include "eval/translate.hpp"
 #include "models/run/device.hpp"

@@ -4,7 +4,7 @@
 
 #include "cli/command.hpp"
 #include "core/error.hpp"
-#include "core/number.hpp"
+#include "core/text.hpp"
 #include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 

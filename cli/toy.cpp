@@ -1,7 +1,7 @@
 // attend toy DIR: writes the built-in corpus.
 #include "cli/command.hpp"
 #include "core/log.hpp"
-#include "core/number.hpp"
+#include "core/text.hpp"
 #include "data/toy/corpus.hpp"
 
 namespace attend {

@@ -3,7 +3,7 @@
 
 #include "cli/command.hpp"
 #include "core/log.hpp"
-#include "core/signals.hpp"
+#include "core/process.hpp"
 #include "models/ops/fast/products.hpp"
 #include "train/finetuning/job.hpp"
 #include "train/memory_limit.hpp"

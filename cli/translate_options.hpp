@@ -13,13 +13,13 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/options.hpp"
-#include "data/text/factors.hpp"
+#include "data/text/parallel.hpp"
 #include "eval/line_requests.hpp"
-#include "eval/rerank.hpp"
+#include "eval/postprocess.hpp"
 #include "eval/search/ensemble.hpp"
 #include "eval/translate.hpp"
 #include "models/run/checkpoint_reader.hpp"
-#include "models/run/model_options.hpp"
+#include "models/run/device.hpp"
 
 namespace attend {
 

@@ -8,8 +8,8 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
-#include "core/number.hpp"
-#include "core/signals.hpp"
+#include "core/process.hpp"
+#include "core/text.hpp"
 #include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 

@@ -18,7 +18,7 @@
 #include <system_error>
 #include <vector>
 
-#include "core/host.hpp"
+#include "core/process.hpp"
 
 namespace attend {
 namespace fs = std::filesystem;

@@ -14,8 +14,7 @@
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/number.hpp"
-#include "core/utf8.hpp"
+#include "core/text.hpp"
 
 namespace attend {
 namespace {

@@ -1,13 +1,18 @@
 #include "core/safetensors.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
 #include <optional>
 #include <set>
+#include <string>
 
+#include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/json.hpp"
 
 namespace attend {
@@ -172,6 +177,94 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
   file.write(text);
   for (const TensorView* tensor : order) file.write(tensor->bytes);
   file.commit();
+}
+
+namespace fs = std::filesystem;
+
+TensorDirectory::TensorDirectory(const fs::path& directory) : path_(directory / "model.safetensors") {
+  if (fs::exists(path_)) {
+    files_.emplace_back(path_);
+    return;
+  }
+  const fs::path index = directory / "model.safetensors.index.json";
+  if (!fs::exists(index)) {
+    throw UserError(directory.string() + ": neither model.safetensors nor model.safetensors.index.json",
+                    "load the model with transformers and save it there with save_pretrained");
+  }
+  path_ = index;
+  const nlohmann::json json = read_json(index);
+  const auto map = json.find("weight_map");
+  if (map == json.end() || !map->is_object()) {
+    throw UserError(index.string() + ": no object \"weight_map\" of tensors and their files", "use another copy");
+  }
+  std::set<std::string> names;
+  for (const auto& [tensor, file] : map->items()) {
+    const fs::path name = file.is_string() ? file.get<std::string>() : std::string();
+    if (name.empty() || name != name.filename()) {
+      throw UserError(index.string() + ": the file of " + nlohmann::json(tensor).dump() + " is " + file.dump() +
+                          ", expected the name of a file in the same directory",
+                      "use another copy");
+    }
+    if (names.insert(name.string()).second) files_.emplace_back(directory / name);
+  }
+}
+
+const TensorView* TensorDirectory::find(std::string_view name) const {
+  for (const SafetensorsFile& file : files_) {
+    if (const TensorView* found = file.find(name)) return found;
+  }
+  return nullptr;
+}
+
+std::uint64_t TensorDirectory::bytes() const {
+  std::uint64_t bytes = 0;
+  for (const SafetensorsFile& file : files_) {
+    for (const TensorView& tensor : file.tensors()) bytes += tensor.bytes.size();
+  }
+  return bytes;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kVersion = 1;
+constexpr const char* kName = "manifest.json";
+
+}  // namespace
+
+void write_manifest(const fs::path& directory) {
+  nlohmann::ordered_json files = nlohmann::ordered_json::object();
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+    if (!entry.is_regular_file() || entry.path().filename() == kName) continue;
+    files[entry.path().filename().string()] = {{"bytes", entry.file_size()}, {"xxh3", hash_hex_of_file(entry.path())}};
+  }
+  const nlohmann::ordered_json manifest = {{"version", kVersion}, {"files", files}};
+  write_file_atomic(directory / kName, manifest.dump(1) + "\n");
+}
+
+void verify_manifest(const fs::path& directory) {
+  const fs::path path = directory / kName;
+  const std::string name = path.string();
+  const nlohmann::json manifest = read_json(path);
+  if (const auto version = json_member<std::int64_t>(manifest, "version", name); version != kVersion) {
+    throw UserError(name + ": version " + std::to_string(version) + ", expected " + std::to_string(kVersion));
+  }
+  const auto files = json_member<nlohmann::json::object_t>(manifest, "files", name);
+  for (const auto& [file, expected] : files) {
+    if (file != fs::path(file).filename()) throw UserError(name + ": \"" + file + "\" is not a file name");
+    const fs::path there = directory / file;
+    std::error_code missing;
+    const std::uintmax_t size = fs::file_size(there, missing);
+    if (missing) throw UserError(there.string() + ": missing or unreadable, but listed in manifest.json");
+    if (const auto bytes = json_member<std::uint64_t>(expected, "bytes", name); bytes != size) {
+      throw UserError(there.string() + ": " + std::to_string(size) + " bytes, expected " + std::to_string(bytes) +
+                      " (manifest.json)");
+    }
+    if (hash_hex_of_file(there) != json_member<std::string>(expected, "xxh3", name)) {
+      throw UserError(there.string() + ": damaged: its checksum differs from manifest.json");
+    }
+  }
 }
 
 }  // namespace attend

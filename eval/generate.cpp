@@ -8,9 +8,8 @@
 
 #include "core/conditions.hpp"
 #include "core/error.hpp"
-#include "core/number.hpp"
+#include "core/text.hpp"
 #include "data/text/lines.hpp"
-#include "eval/batches.hpp"
 #include "eval/workers.hpp"
 
 namespace attend {

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/log.hpp"
 #include "core/options.hpp"
-#include "core/progress.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "eval/search/search.hpp"
 #include "models/language/language_model.hpp"

@@ -1,3 +1,37 @@
+// The probability of texts under a language model.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/log.hpp"
+#include "data/batch/batch.hpp"
+#include "eval/forced_decoding.hpp"
+#include "eval/score.hpp"
+#include "models/language/language_model.hpp"
+#include "models/run/language_run.hpp"
+
+namespace attend {
+
+// log p of given tokens under a language model: one forward pass over a text gives that of every token.
+//
+// Legend: docs/architecture.md.
+
+// log p of the label that follows the last token of each sequence, [B]; no sequence may be empty.
+torch::Tensor next_log_probs(const LanguageModelImpl& model, const Sequences& tokens, const torch::Tensor& labels_B);
+
+// log p of every token of each text, which follow the end token: log p(t_1 | end), log p(t_2 | end t_1), and so on. A
+// text is read in overlapping windows of `window` tokens (forced_decoding.hpp); nullopt: of a model that carries its
+// state, in consecutive segments, which give the same as the whole. Interrupted after SIGINT or SIGTERM.
+std::vector<std::vector<double>> text_log_probs(const LanguageModelImpl& model,
+                                                std::span<const std::vector<std::int32_t>> texts, std::int32_t end,
+                                                std::optional<std::int64_t> window);
+
 // The probability of texts under a language model. A text is read after the end token of the one before it, and ends
 // with one:
 //
@@ -6,24 +40,10 @@
 //   x = "a dog"     ▁a -1.20   ▁dog -4.31   </s> -2.05     log p(x) = -7.56
 //
 // A line longer than a Transformer reads at once (LanguageRun::window) is read in overlapping windows
-// (scored_window.hpp). Nothing is cut; for shorter lines, and recurrent models, the sum is exact.
-#pragma once
-
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
-
-#include "core/progress.hpp"
-#include "eval/forced_piece.hpp"
-#include "eval/score.hpp"
-#include "eval/score_tally.hpp"
-#include "models/run/language_run.hpp"
-
-namespace attend {
+// (forced_decoding.hpp). Nothing is cut; for shorter lines, and recurrent models, the sum is exact.
 
 // The score of a line. A language model also predicts its end, which counts as a piece, a word and a byte; a BERT
-// (pseudo_log_likelihood.hpp) does not.
+// (encoder_output.hpp) does not.
 struct LanguageScore {
   std::vector<ForcedPiece> pieces = {};
   std::int64_t words = 0;  // separated by white space

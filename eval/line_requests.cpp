@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/number.hpp"
+#include "core/text.hpp"
 #include "data/text/lines.hpp"
-#include "eval/metrics/text.hpp"
-#include "eval/search/constrained_beam.hpp"
+#include "eval/metrics/tokenizers.hpp"
+#include "eval/search/strategies.hpp"
 
 namespace attend {
 namespace {

@@ -12,11 +12,11 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
-#include "core/number.hpp"
-#include "core/signals.hpp"
+#include "core/process.hpp"
+#include "core/text.hpp"
 #include "data/text/lines.hpp"
-#include "eval/metrics/labels.hpp"
-#include "eval/metrics/text.hpp"
+#include "eval/metrics/predictions.hpp"
+#include "eval/metrics/tokenizers.hpp"
 
 namespace attend {
 

@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "core/options.hpp"
-#include "data/text/word_tests.hpp"
 #include "data/text/word_vectors.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 

@@ -11,13 +11,11 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/freed_memory.hpp"
-#include "core/number.hpp"
+#include "core/process.hpp"
 #include "core/random.hpp"
-#include "core/signals.hpp"
+#include "core/text.hpp"
 #include "data/text/lines.hpp"
-#include "eval/forced_piece.hpp"
-#include "eval/scored_window.hpp"
+#include "eval/forced_decoding.hpp"
 
 namespace attend {
 namespace {

@@ -26,12 +26,10 @@
 #include <string>
 #include <vector>
 
+#include "core/log.hpp"
 #include "core/options.hpp"
-#include "core/progress.hpp"
 #include "data/task/labelled_task.hpp"
-#include "data/task/labelled_text.hpp"
 #include "data/task/samples.hpp"
-#include "data/task/task_split.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "models/language/language_model.hpp"
 

@@ -3,10 +3,8 @@
 #include <c10/core/InferenceMode.h>
 
 #include "core/error.hpp"
-#include "core/freed_memory.hpp"
-#include "core/signals.hpp"
-#include "eval/batches.hpp"
-#include "eval/metrics/text.hpp"
+#include "core/process.hpp"
+#include "eval/metrics/tokenizers.hpp"
 #include "eval/workers.hpp"
 
 namespace attend {

@@ -13,11 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "core/log.hpp"
 #include "core/options.hpp"
-#include "core/progress.hpp"
 #include "data/batch/batch.hpp"
-#include "eval/forced_piece.hpp"
-#include "eval/score_tally.hpp"
+#include "eval/forced_decoding.hpp"
 #include "eval/translate.hpp"
 #include "models/layers/pass.hpp"
 #include "models/run/run.hpp"
@@ -68,7 +67,7 @@ struct TargetScore {
   double log_prob() const { return log_prob_of(pieces); }
 };
 
-// Calls score_batch(indices) for batches of sequences of these lengths (batches.hpp), on the workers of `config`; of
+// Calls score_batch(indices) for batches of sequences of these lengths (workers.hpp), on the workers of `config`; of
 // one sequence each, if they are differentiated. Interrupted after SIGINT or SIGTERM, which are polled before every
 // batch.
 void score_in_batches(std::span<const std::int64_t> lengths, const ScoreConfig& config,
@@ -79,7 +78,7 @@ std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batc
                                             const AttentionEdit* edit = nullptr);
 
 // The score of every target line as the translation of the source line of the same number, in order. A source line is
-// followed by the labels of the run's source factors (data/text/factors.hpp). A line without pieces is the end of
+// followed by the labels of the run's source factors (data/text/parallel.hpp). A line without pieces is the end of
 // sentence alone, on either side; one of more than most_source_pieces() or kMostPieces is cut. The sums depend on
 // batches only by rounding. `progress` counts scored lines. Interrupted after SIGINT or SIGTERM, which are polled
 // before every batch.

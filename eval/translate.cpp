@@ -9,12 +9,11 @@
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
-#include "core/signals.hpp"
+#include "core/process.hpp"
 #include "data/batch/batch.hpp"
-#include "data/text/factors.hpp"
-#include "eval/batches.hpp"
+#include "data/text/parallel.hpp"
 #include "eval/workers.hpp"
-#include "models/attention/cut_weights.hpp"
+#include "models/attention/edits.hpp"
 
 namespace attend {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "core/log.hpp"
 #include "core/options.hpp"
-#include "core/progress.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "eval/line_requests.hpp"
 #include "eval/metrics/bayes_risk.hpp"
@@ -122,7 +122,7 @@ class Translator {
   std::int64_t num_results() const { return num_results_; }
 
   // The translations of each line, best first, at least one. A line is followed by the labels of the run's source
-  // factors (data/text/factors.hpp). A blank line gives a blank one; a line of more than most_source_pieces() is cut.
+  // factors (data/text/parallel.hpp). A blank line gives a blank one; a line of more than most_source_pieces() is cut.
   // UserError, before any of them is translated, for requests that cannot be met. Interrupted after SIGINT or SIGTERM.
   std::vector<std::vector<Translation>> translate(const std::vector<std::string>& lines);
 

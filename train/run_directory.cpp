@@ -1,21 +1,52 @@
 #include "train/run_directory.hpp"
 
+#include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
 #include <torch/version.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "core/log.hpp"
+#include "core/process.hpp"
 #include "core/version.hpp"
+#include "models/run/device.hpp"
+#include "train/distributed/launch.hpp"
 
 namespace attend {
+
+void RunConfig::validate() const {
+  if (run.empty() && !dry_run) throw UserError("--run is missing", "name the directory of the run: --run DIR");
+}
+
+void RunConfig::resolve(const Launch& launch) {
+  // at::get_num_threads() would be 1 under torchrun, which sets OMP_NUM_THREADS=1.
+  const int cores = static_cast<int>(usable_processors());
+  if (!threads) threads = launch.several() ? std::max(1, cores / launch.local_size) : at::get_num_threads();
+  if (launch.several() && launch.local_rank == 0 && *threads * launch.local_size > cores) {
+    log::warn(
+        "{} processes of {} threads share the {} cores of this machine and slow each other down; use --threads {}",
+        launch.local_size, *threads, cores, std::max(1, cores / launch.local_size));
+  }
+  if (device == "auto" && launch.several() && device_named("auto").is_cuda()) {
+    device = "cuda:" + std::to_string(launch.local_rank);
+  }
+  const c10::Device chosen = device_named(device);
+  device = chosen.str();
+  check_backend(backend, chosen.is_cpu());
+}
+
+void RunConfig::resolve_precision() {
+  if (precision != TrainingPrecision::automatic) return;
+  const bool bf16 = precision_for(Precision::automatic, device_named(device)) == Precision::bf16;
+  precision = bf16 ? TrainingPrecision::bf16 : TrainingPrecision::fp32;
+}
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -11,7 +11,6 @@
 #include "models/run/run.hpp"
 #include "train/distributed/launch.hpp"
 #include "train/optimiser.hpp"
-#include "train/run_config.hpp"
 #include "train/run_directory.hpp"
 #include "train/schedule.hpp"
 #include "train/task.hpp"

@@ -1,4 +1,4 @@
-// A task: the interface between a job and the trainer, that is, batches with their losses, and validation.
+// What a kind of training gives to the trainer: an objective, batches and validation.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -14,15 +14,62 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/process.hpp"
 #include "core/safetensors.hpp"
-#include "core/signals.hpp"
 #include "data/batch/batch.hpp"
 #include "data/batch/batch_stream.hpp"
-#include "data/corpus/data_position.hpp"
+#include "data/corpus/batch_order.hpp"
+#include "models/layers/pass.hpp"
+#include "models/layers/weights_io.hpp"
 #include "train/distributed/ranks.hpp"
-#include "train/objective.hpp"
 
 namespace attend {
+
+// An objective: the terms of a loss, and their state between updates. Translation, both kinds of pretraining and
+// fine-tuning have one each; the trainer does not distinguish them.
+
+class Watch;
+
+// One term of a loss: its weight, and the denominator of its sum over a batch. An update follows the gradient of Σ
+// weight · (Σ loss) / (Σ count), with the inner sums over all its batches, so gradient accumulation is exact.
+struct LossTerm {
+  std::string name;
+  double weight = 1;
+  std::int64_t count = 0;
+  bool has_perplexity = false;  // the reported value is in nats per token, and its exponential a perplexity
+};
+
+// The sum of one term over a batch.
+struct LossSum {
+  torch::Tensor loss;      // scalar, differentiable
+  torch::Tensor reported;  // scalar, for the log: the unsmoothed cross-entropy in nats, or else the loss itself
+};
+
+template <class Batch>
+class Objective {
+ public:
+  virtual ~Objective() = default;
+
+  // Names, weights and counts of the terms, known before the forward pass.
+  virtual std::vector<LossTerm> terms(const Batch& batch) const = 0;
+
+  // One forward pass: the sum of each term. pass.progress() is the progress of training. The pass must not change the
+  // state, since the update may be abandoned.
+  virtual std::vector<LossSum> losses(const Batch& batch, Pass& pass) const = 0;
+
+  // One forward pass over some sentences of a batch, without dropout, for --watch (train/watch.hpp).
+  virtual void show(const Batch& /*batch*/, Watch& /*watch*/) const {}
+
+  // State between updates, such as a moving baseline: fp32 tensors, which checkpoints save by name and restore in
+  // place.
+  virtual NamedTensors state() const { return {}; }
+
+  // Called after each update with the mean reported value of each term over all its batches, in the order of terms()
+  // and equal on every rank: updates the state.
+  virtual void update_made(std::span<const double> /*means*/) {}
+};
+
+// A task: the interface between a job and the trainer, that is, batches with their losses, and validation.
 
 // A batch ready to be trained on.
 struct MicroBatch {

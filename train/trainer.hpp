@@ -14,10 +14,11 @@
 #include <vector>
 
 #include "core/conditions.hpp"
+#include "core/log.hpp"
 #include "core/options.hpp"
-#include "core/progress.hpp"
 #include "models/layers/norm.hpp"
 #include "models/layers/weights_io.hpp"
+#include "train/average.hpp"
 #include "train/checkpoint.hpp"
 #include "train/distributed/gradient_sum.hpp"
 #include "train/distributed/ranks.hpp"
@@ -25,7 +26,6 @@
 #include "train/optimiser.hpp"
 #include "train/schedule.hpp"
 #include "train/task.hpp"
-#include "train/weight_average.hpp"
 
 namespace attend {
 

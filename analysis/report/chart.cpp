@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "analysis/report/characters.hpp"
-#include "core/number.hpp"
+#include "core/text.hpp"
 
 namespace attend {
 namespace {

@@ -1,8 +1,4 @@
-// The results of `attend compare`, as one plain value. report.json, the page and the Markdown are made from it alone
-// (json.hpp, page.hpp, markdown.hpp). docs/compare.md defines each number.
-//
-// A system is a configuration, with one run for each of its seeds; or translations alone, with one "run" that has only
-// facts and metrics. Numbers that were not measured are missing (std::nullopt, or an empty vector), never zero.
+// The results of `attend compare`, of translations and of language models.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +8,12 @@
 #include <vector>
 
 namespace attend {
+
+// The results of `attend compare`, as one plain value. report.json, the page and the Markdown are made from it alone
+// (json.hpp, page.hpp, sections.hpp). docs/compare.md defines each number.
+//
+// A system is a configuration, with one run for each of its seeds; or translations alone, with one "run" that has only
+// facts and metrics. Numbers that were not measured are missing (std::nullopt, or an empty vector), never zero.
 
 // How a report was made.
 struct Making {
@@ -334,7 +336,7 @@ struct Units {
   std::string text = "references";  // what the model is tested on
 };
 
-// What translation systems and language models (language_comparison.hpp) have in common.
+// What translation systems and language models have in common.
 struct ComparedSystems : Making {
   std::string processor;
   Units units;
@@ -361,6 +363,38 @@ struct Comparison : ComparedSystems {
   std::optional<Probe> probe;
   std::vector<Sentence> sentences;
   std::int64_t attention_left_out = 0;  // sentences whose attention was not kept, to bound the report
+};
+
+// The results of `attend compare` for language models, as one plain value: the parts of every comparison
+// (comparison.hpp), and how the loss depends on the context. docs/compare.md defines each number.
+//
+// The metrics are perplexity by word and bits per byte of the test text, whose segments are documents.
+
+struct TestText {
+  std::string files;
+  std::int64_t documents = 0;
+  std::int64_t words = 0;  // between white space
+  std::int64_t bytes = 0;  // of the lines, with their line breaks
+};
+
+// The loss of the same words, each piece of which is read with exactly `tokens` tokens before it.
+struct ContextLoss {
+  std::int64_t tokens = 0;
+  std::vector<std::optional<Estimate>> loss = {};  // nats per word, parallel to systems; missing if a model reads fewer
+};
+
+// The share of a layer's attention by distance, the mean over heads and tokens.
+struct DistanceShares {
+  std::int64_t layer = 0;
+  std::vector<double> shares = {};  // parallel to distances; their sum is 1
+};
+
+struct LanguageComparison : ComparedSystems {
+  TestText test;
+  std::int64_t context_words = 0;                      // words of each ContextLoss
+  std::vector<ContextLoss> contexts;                   // the shortest first; empty if the text is too short
+  std::vector<std::string> distances;                  // to the token that is attended to: "0", "1", "2 to 3"
+  std::vector<std::vector<DistanceShares>> attention;  // parallel to systems; empty without attention
 };
 
 }  // namespace attend

@@ -2,7 +2,6 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "analysis/report/section_parts.hpp"
-#include "analysis/report/verdict.hpp"
 
 namespace attend {
 namespace {

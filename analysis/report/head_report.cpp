@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "analysis/report/section_parts.hpp"
-#include "analysis/report/verdict.hpp"
 
 namespace attend {
 namespace {

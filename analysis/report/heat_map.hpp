@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "analysis/report/comparison.hpp"
-#include "core/output.hpp"
+#include "core/log.hpp"
 
 namespace attend {
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "analysis/report/bytes.hpp"
-#include "core/base64.hpp"
+#include "analysis/report/sentence_data.hpp"
+#include "core/bytes.hpp"
 
 namespace attend {
 namespace {

@@ -8,7 +8,6 @@
 #include "analysis/report/comparison.hpp"
 #include "analysis/report/faithfulness_sections.hpp"
 #include "analysis/report/head_report.hpp"
-#include "analysis/report/language_comparison.hpp"
 #include "analysis/report/probe_sections.hpp"
 
 namespace attend {

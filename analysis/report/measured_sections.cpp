@@ -9,7 +9,6 @@
 
 #include "analysis/report/characters.hpp"
 #include "analysis/report/section_parts.hpp"
-#include "analysis/report/verdict.hpp"
 
 namespace attend {
 namespace {

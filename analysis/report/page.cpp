@@ -11,7 +11,7 @@
 #include "analysis/report/characters.hpp"
 #include "analysis/report/page_files.hpp"
 #include "analysis/report/section_parts.hpp"
-#include "core/base64.hpp"
+#include "core/bytes.hpp"
 #include "core/error.hpp"
 
 namespace attend {

@@ -1,4 +1,4 @@
-// Parts shared by the makers of sections: numbers with intervals, columns by system.
+// Parts shared by the makers of sections.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/report/comparison.hpp"
 #include "analysis/report/sections.hpp"
-#include "core/number.hpp"
+#include "core/text.hpp"
 
 namespace attend {
+
+// Parts shared by the makers of sections: numbers with intervals, columns by system.
 
 inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
@@ -81,5 +84,13 @@ std::vector<Section> translation_sections(const Comparison& comparison);  // the
 std::vector<Section> reason_sections(const Comparison& comparison);       // sections 5 to 7
 void add_contrasts(Section& section, const ComparedSystems& compared);    // of section 5: minimal pairs, if any
 Figure depth_figure(const Comparison& comparison);                        // of section 6: gradients and hidden states
+
+// The result of a test between two systems, in words.
+
+inline constexpr double kSignificant = 0.05;  // p-values below it
+
+// "BLEU of luong and fixed: luong is better by 1.20, a significant difference on this test set. Over seeds, …": first
+// the tests of sentences of the first runs, then the test over seeds, each with its own direction and size.
+std::string verdict_of(const PairTest& test, const std::string& a, const std::string& b);
 
 }  // namespace attend

@@ -1,4 +1,4 @@
-// The sections of a report as text, tables and charts, the same for the page and the Markdown.
+// The sections of a report, and the Markdown that is made of them.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,11 @@
 
 #include "analysis/report/chart.hpp"
 #include "analysis/report/comparison.hpp"
-#include "analysis/report/language_comparison.hpp"
 #include "analysis/report/sentence_data.hpp"
 
 namespace attend {
+
+// The sections of a report as text, tables and charts, the same for the page and the Markdown.
 
 struct TableCell {
   std::string text;
@@ -81,7 +82,7 @@ struct SentenceSection {
 };
 inline constexpr std::size_t kFirstSentences = 10;
 
-// What page.hpp and markdown.hpp write.
+// What the page and the Markdown show.
 struct SectionReport {
   std::string title;
   std::vector<Section> sections;
@@ -97,5 +98,9 @@ SectionReport section_report(const LanguageComparison& comparison);
 // The head at which section 8 opens: the one with the lowest alignment error rate or, without gold links, the mean of
 // the last layer's heads. Null without attention.
 const HeadStatistics* opening_head(const std::vector<HeadStatistics>& heads);
+
+// report.md: the sentences and tables of the page, without its charts and its attention.
+
+std::string report_markdown(const SectionReport& report);
 
 }  // namespace attend

@@ -1,3 +1,26 @@
+// The sentences of a page, packed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/report/comparison.hpp"
+
+namespace attend {
+
+// zlib streams (RFC 1950), which a browser's DecompressionStream("deflate") reads.
+
+std::string deflated(std::string_view bytes);
+
+inline std::string_view as_text(std::span<const std::uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 // The sentences of a page, packed: texts as JSON and attention as bytes, both deflated, which report.js inflates.
 //
 // The JSON:
@@ -13,17 +36,6 @@
 // A system opens at "layer" and "head" (-1: the mean). "source" and "target" of a map are indices of "pieces"; "at" is
 // the offset and length, in the bytes of all sentences, of the sentence's own zlib stream: the weights of its maps, one
 // after the other. A sentence without attention lacks "pieces", "maps" and "at".
-#pragma once
-
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "analysis/report/comparison.hpp"
-
-namespace attend {
 
 // The bytes of base64 that a page may spend on attention, so that a page of 1,000 sentences stays below 3 MB.
 inline constexpr std::size_t kAttentionBudget = 2'300'000;

@@ -1,7 +1,4 @@
-// Batches as the models see them: ragged, that is, sentences concatenated without padding.
-//
-// Legend: B sentences, M tokens in all. Two sentences of 3 and 2 tokens:
-//   ids_M = [5 9 3 | 7 3],  offsets_B1 = [0 3 5],  max_length = 3
+// Batches as the models see them: sequences without padding, pairs, and labelled texts.
 #pragma once
 
 #include <torch/types.h>
@@ -12,7 +9,14 @@
 #include <span>
 #include <vector>
 
+#include "data/task/samples.hpp"
+
 namespace attend {
+
+// Batches as the models see them: ragged, that is, sentences concatenated without padding.
+//
+// Legend: B sentences, M tokens in all. Two sentences of 3 and 2 tokens:
+//   ids_M = [5 9 3 | 7 3],  offsets_B1 = [0 3 5],  max_length = 3
 
 struct TokenizerPair;
 
@@ -142,7 +146,7 @@ struct PretrainingBatch {
 struct LanguageBatch {
   Sequences tokens;
   torch::Tensor labels_M;                // int64
-  std::int64_t lane = 0;                 // of continued segments (data/batch/causal_data.hpp)
+  std::int64_t lane = 0;                 // of continued segments (data/batch/sources.hpp)
   bool begins = true;                    // false: its rows continue those of the lane's previous batch
   std::vector<std::int64_t> lines = {};  // of the text: the first line of each segment
   std::vector<torch::Tensor*> tensors() { return {&tokens.ids_M, &labels_M}; }
@@ -164,7 +168,7 @@ using IdSpans = std::vector<std::span<const std::int32_t>>;
 Sequences concatenate(const IdSpans& sentences, std::int32_t begin, std::int32_t end);
 
 // Adds the labels of `num_factors` source factors to sentences that have an end token: `labels` holds those of the
-// other tokens of each sentence (data/tokenizer/source_factors.hpp). Does nothing without factors.
+// other tokens of each sentence (data/tokenizer/tokenizer_pair.hpp). Does nothing without factors.
 void add_factors(Sequences& src, const IdSpans& labels, std::size_t num_factors);
 
 // The special ids in a translation batch: eos of the source, bos and eos of the target.
@@ -178,5 +182,26 @@ BatchIds batch_ids(const TokenizerPair& tokenizers);
 // A batch of sentence pairs, given without bos and eos, on the CPU; for `labels` see add_factors.
 Batch batch_of_pairs(const IdSpans& src, const IdSpans& tgt, const BatchIds& ids, const IdSpans& labels = {},
                      std::size_t num_factors = 0);
+
+// Batches of labelled texts: samples as tensors.
+
+// Only the labels of the task's kind are set, or none if the samples have none.
+struct LabelledBatch {
+  SegmentedSequences input;
+  torch::Tensor label_B = {};               // classification, int64: the number of the label
+  torch::Tensor labels_BL = {};             // multi-label, fp32: 1 for every label that a text has, else 0
+  torch::Tensor number_B = {};              // regression, fp32
+  torch::Tensor begin_B = {}, end_B = {};   // spans, int64: the first and last token of the answer in its sequence
+  torch::Tensor tag_K = {};                 // tags, int64: the tag of each word
+  std::vector<std::int64_t> words = {};     // tags: the row of each word's first token, ascending
+  std::vector<std::int64_t> examples = {};  // numbers of their texts, questions or sentences
+
+  std::vector<torch::Tensor*> tensors() {
+    return {&input.tokens.ids_M, &input.segments_M, &label_B, &labels_BL, &number_B, &begin_B, &end_B, &tag_K};
+  }
+};
+
+// Makes the batch on the CPU, in the given order.
+LabelledBatch make_labelled_batch(std::span<const Sample* const> samples);
 
 }  // namespace attend

@@ -1,9 +1,4 @@
-// Assigns examples to batches: a pure function of (seed, epoch), so that two integers suffice to resume the order.
-//
-// To build an epoch, shuffle the examples and sort them by target length, then by source length (alternately ascending
-// and descending, so that neighbours are always similar), after adding small random noise to each length so that
-// batches differ between epochs; cut the result into batches of at most `max_tokens` padded tokens; shuffle the
-// batches.
+// The order of the batches of a corpus, and a place in it.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +12,29 @@
 #include "data/corpus/parallel_corpus.hpp"
 
 namespace attend {
+
+// The position of a training run in its data.
+
+// A position between two batches in the endless stream of epochs.
+struct DataPosition {
+  std::int64_t epoch = 0;
+  std::int64_t batch = 0;  // in that epoch
+  std::int64_t phase = 0;  // for runs whose sequences change during training; a new phase restarts the epoch count
+
+  // The same position, normalised for epochs of `batches`: the end of one epoch is the start of the next.
+  DataPosition within(std::int64_t batches) const {
+    return batch < batches ? *this : DataPosition{epoch + 1, 0, phase};
+  }
+
+  bool operator==(const DataPosition&) const = default;
+};
+
+// Assigns examples to batches: a pure function of (seed, epoch), so that two integers suffice to resume the order.
+//
+// To build an epoch, shuffle the examples and sort them by target length, then by source length (alternately ascending
+// and descending, so that neighbours are always similar), after adding small random noise to each length so that
+// batches differ between epochs; cut the result into batches of at most `max_tokens` padded tokens; shuffle the
+// batches.
 
 struct BatchConfig {
   std::optional<std::int64_t> max_tokens;  // resolved before batches are made

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/number.hpp"
-#include "data/corpus/encode_in_order.hpp"
+#include "core/text.hpp"
+#include "data/corpus/id_cache.hpp"
 #include "data/text/documents.hpp"
 
 namespace attend {

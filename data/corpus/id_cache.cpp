@@ -10,11 +10,12 @@
 #include <memory>
 #include <utility>
 
+#include "core/bytes.hpp"
 #include "core/error.hpp"
-#include "core/hash.hpp"
 #include "core/log.hpp"
 
 namespace attend {
+
 namespace fs = std::filesystem;
 
 namespace {

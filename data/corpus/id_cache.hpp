@@ -1,3 +1,51 @@
+// Encoded text: in files that are kept between runs, and made by all processors.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/files.hpp"
+#include "core/options.hpp"
+#include "core/process.hpp"
+
+namespace attend {
+
+// Encodes text with all processors, keeping the order of the lines.
+
+// Encodes every line of `reader` and passes it to take(line, encoded), in order. Each thread calls make_encoder() for
+// each chunk of lines. Throws Interrupted when a signal requests a stop, and UserError naming `file` if a line number
+// exceeds the 32 bits of the cache.
+template <class Line, class Reader, class MakeEncoder, class Take>
+void encode_in_order(Reader& reader, const std::string& file, MakeEncoder make_encoder, Take take) {
+  constexpr std::size_t kChunkLines = 8192;
+  std::vector<Line> lines(kChunkLines);
+  std::vector<decltype(make_encoder()(std::declval<const Line&>()))> encoded(kChunkLines);
+  for (bool more = true; more;) {
+    signals::throw_if_stopped("stopped while encoding the text");
+    std::size_t count = 0;
+    while (count < lines.size() && (more = reader.next(lines[count]))) ++count;
+    in_parallel(count, [&](std::size_t begin, std::size_t end) {
+      auto encode = make_encoder();
+      for (std::size_t k = begin; k < end; ++k) encoded[k] = encode(std::as_const(lines[k]));
+    });
+    for (std::size_t k = 0; k < count; ++k) {
+      if (lines[k].line > std::numeric_limits<std::uint32_t>::max()) {
+        throw UserError(file + ": more than 4294967295 lines", "split the corpus");
+      }
+      take(std::as_const(lines[k]), std::as_const(encoded[k]));
+    }
+  }
+}
+
 // Encoded text in memory-mapped files that are kept between runs: a stream of token ids, and fixed-size records that
 // point into it.
 //
@@ -7,21 +55,6 @@
 // not at all: a truncated, foreign or corrupted cache is detected when it is opened, and made again. Ids are checked
 // against the vocabulary as they are read. Numbers are in native byte order, since the cache never leaves the machine.
 // No cache is ever deleted; the directory may be deleted whenever no run is reading it.
-#pragma once
-
-#include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <optional>
-#include <span>
-#include <string>
-#include <type_traits>
-#include <vector>
-
-#include "core/files.hpp"
-#include "core/options.hpp"
-
-namespace attend {
 
 struct CacheConfig {
   std::string directory = {};

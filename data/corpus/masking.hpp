@@ -1,4 +1,4 @@
-// Selects the tokens of a sequence to predict and their replacements in the input (arXiv 1810.04805, section 3.1).
+// The tokens that an encoder predicts: masked ones, or all in a drawn order.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,9 @@
 
 namespace attend {
 
-// What attend pretrain predicts: BERT's masked tokens, XLNet's tokens in a permuted order (permutation.hpp), or each
+// Selects the tokens of a sequence to predict and their replacements in the input (arXiv 1810.04805, section 3.1).
+
+// What attend pretrain predicts: BERT's masked tokens, XLNet's tokens in a permuted order, or each
 // token from those before it.
 enum class PretrainingKind { masked, permuted, causal };
 template <>
@@ -87,5 +89,21 @@ struct MaskedToken {
 // position.
 std::vector<MaskedToken> mask_tokens(std::span<std::int32_t> ids, const MaskVocabulary& vocabulary,
                                      const MaskingConfig& config, RandomStream random);
+
+// Draws the order of the tokens of a sequence (XLNet, Yang et al. 2019, arXiv 1906.08237, section 2.2). Only the last
+// 1 / K of them are predicted, K = 6 (section 2.3, "Partial Prediction"), at least one. [CLS] and [SEP] come first, at
+// the same time.
+//
+//   [CLS] the old dog barks [SEP]:  ranks 0 3 1 4 2 0,  dog is predicted
+
+inline constexpr std::int64_t kPartsOfOrder = 6;  // K
+
+struct DrawnOrder {
+  std::vector<std::int64_t> ranks;     // of every token; a token is predicted from those of lower ranks
+  std::vector<MaskedToken> predicted;  // in order of position
+};
+
+// A pure function of the ids ([CLS] a [SEP], with at least one token between) and the stream.
+DrawnOrder draw_order(std::span<const std::int32_t> ids, const MaskVocabulary& vocabulary, RandomStream random);
 
 }  // namespace attend

@@ -10,7 +10,7 @@
 
 #include "core/conditions.hpp"
 #include "core/error.hpp"
-#include "core/number.hpp"
+#include "core/text.hpp"
 #include "data/task/record_format.hpp"
 
 namespace attend {

@@ -13,7 +13,6 @@
 
 #include "core/options.hpp"
 #include "data/text/conll.hpp"
-#include "data/text/labelled.hpp"
 #include "data/text/table.hpp"
 
 namespace attend {

@@ -1,9 +1,9 @@
-// The differences between kinds of tasks before a model sees their text: labels, the format of records in files and
-// lines, and samples. One class per kind; only record_format.cpp chooses one.
+// The kinds of tasks before a model sees their text.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,9 +11,12 @@
 #include "core/error.hpp"
 #include "data/task/labelled_task.hpp"
 #include "data/task/samples.hpp"
-#include "data/task/task_split.hpp"
+#include "data/text/lines.hpp"
 
 namespace attend {
+
+// The differences between kinds of tasks before a model sees their text: labels, the format of records in files and
+// lines, and samples. One class per kind; only record_format.cpp chooses one.
 
 class RecordFormat {
  public:
@@ -102,5 +105,39 @@ LabelledText text_of_line(const std::string& line, const std::string& place, con
 
 // The index of a label of the task. Throws UserError naming `place` if there is none.
 std::size_t number_of_label(const std::string& label, const LabelledTask& task, const std::string& place);
+
+// Lines of text as records of a task. A blank line is not a record, so no encoder sees it.
+class LineRecords {
+ public:
+  // `task` must outlive the object.
+  LineRecords(const LabelledTask& task, const Tokenizer& tokenizer, const SampleConfig& config)
+      : task_(task), format_(format_of(task.kind)), maker_(tokenizer, config) {}
+
+  // Throws UserError naming `place` if the line has another number of texts than the task.
+  void add(const std::string& line, const std::string& place) {
+    if (is_blank(line)) {
+      records_.emplace_back();
+      ++document_;
+      return;
+    }
+    records_.emplace_back(split_.size());
+    format_.add_line(split_, task_, {.text = line, .place = place, .document = document_}, maker_);
+  }
+  // Must be called after the last line.
+  void finish() { format_.finish_lines(split_, task_, maker_); }
+
+  const TaskSplit& split() const { return split_; }
+  std::int64_t num_cut() const { return maker_.num_cut(); }
+  // The record of every line; nullopt for blank lines.
+  const std::vector<std::optional<std::int64_t>>& records() const { return records_; }
+
+ private:
+  const LabelledTask& task_;
+  const RecordFormat& format_;
+  SampleMaker maker_;
+  TaskSplit split_ = {};
+  std::vector<std::optional<std::int64_t>> records_ = {};
+  std::int64_t document_ = 0;
+};
 
 }  // namespace attend

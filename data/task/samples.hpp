@@ -1,11 +1,4 @@
-// Encoder inputs and labels of labelled texts: ids and numbers, no tensors.
-//
-//   one text           [CLS] a [SEP]
-//   two texts          [CLS] a [SEP] b [SEP]; if too long, the longer part is cut at its end
-//   a question         [CLS] question [SEP] window [SEP], for windows of the context in steps of `stride`
-//   a tagged sentence  [CLS] pieces of all words [SEP]; the first piece of a word carries its tag (arXiv 1810.04805,
-//                      section 5.3); a long sentence becomes several samples, a short one may be surrounded by the
-//                      nearest pieces of its document
+// The records of a task as samples for an encoder: one by one, and all of a file.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +10,38 @@
 
 #include "core/options.hpp"
 #include "data/task/labelled_task.hpp"
-#include "data/task/labelled_text.hpp"
 #include "data/text/conll.hpp"
-#include "data/text/squad.hpp"
+#include "data/text/table.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 
 namespace attend {
+
+// A text or pair of texts with its gold label.
+
+// The gold label of a text: the member of the task's kind is set, or none if the text is not labelled.
+struct Gold {
+  std::optional<std::size_t> label = {};  // classification: the number of the label
+  std::vector<float> labels = {};         // multi-label: 1 for each label of the text, 0 for the others
+  std::optional<double> number = {};      // regression
+
+  bool operator==(const Gold&) const = default;
+};
+
+struct LabelledText {
+  std::uint64_t line = 0;  // of the file, from 1
+  std::string first = {};
+  std::optional<std::string> second = {};  // if the task reads pairs
+  Gold gold = {};
+};
+
+// Encoder inputs and labels of labelled texts: ids and numbers, no tensors.
+//
+//   one text           [CLS] a [SEP]
+//   two texts          [CLS] a [SEP] b [SEP]; if too long, the longer part is cut at its end
+//   a question         [CLS] question [SEP] window [SEP], for windows of the context in steps of `stride`
+//   a tagged sentence  [CLS] pieces of all words [SEP]; the first piece of a word carries its tag (arXiv 1810.04805,
+//                      section 5.3); a long sentence becomes several samples, a short one may be surrounded by the
+//                      nearest pieces of its document
 
 // The limit of --length, whatever the encoder.
 inline constexpr std::int64_t kMostTokensOfSample = 65535;
@@ -102,5 +121,37 @@ class SampleMaker {
   SampleConfig config_;
   std::int64_t num_cut_ = 0;
 };
+
+// One file of a task in memory: its records and their samples for the encoder.
+
+struct TaskSplit {
+  std::string file = {};
+  std::string hash = {};  // XXH3 of the file
+  std::vector<Sample> samples = {};
+  std::vector<LabelledText> texts = {};           // classification, multi-label, regression
+  QuestionSet questions = {};                     // spans
+  std::vector<std::vector<Piece>> contexts = {};  // spans: the pieces of questions.contexts
+  std::vector<TaggedSentence> sentences = {};     // tags
+
+  // Number of records to answer.
+  std::int64_t size() const;
+  // The position of a record in the file: its line, or for a question its number from 1.
+  std::int64_t line(std::int64_t example) const;
+  // "8551 texts, 12 cut to 128 tokens".
+  std::string report() const;
+
+  std::int64_t num_cut = 0;
+  std::int64_t length = 0;  // maximum tokens of a sample (spans: of a question)
+};
+
+// Throws UserError naming file and line as the readers do, and for a tag that is not in task.labels.
+TaskSplit read_split(const std::string& file, const LabelledTask& task, const Tokenizer& tokenizer,
+                     const SampleConfig& config, Labelled labelled);
+
+// The same without samples, of a task on whole texts.
+TaskSplit read_texts(const std::string& file, const LabelledTask& task, Labelled labelled);
+
+// The labels or tags: those named by the task, or else those in the file.
+std::vector<std::string> labels_of_task(const LabelledTask& task, const std::string& file);
 
 }  // namespace attend

@@ -18,9 +18,8 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
-#include "core/number.hpp"
-#include "core/signals.hpp"
-#include "core/utf8.hpp"
+#include "core/process.hpp"
+#include "core/text.hpp"
 
 namespace attend {
 namespace fs = std::filesystem;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "core/number.hpp"
+#include "core/text.hpp"
 #include "data/text/lines.hpp"
 #include "data/text/table.hpp"
 

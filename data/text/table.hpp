@@ -1,12 +1,9 @@
-// Reads records with named columns from a file (plain or .gz): TSV as GLUE ships it (quotes are ordinary characters),
-// CSV (RFC 4180: a quoted value may contain commas, line breaks and doubled quotes) and JSON lines.
-//
-//   TableReader table("dev.tsv", {.columns = {"sentence", "label"}});
-//   for (Record record; table.next(record);) record.values[1];
+// Records with named columns, with or without labels: tables, and SQuAD's JSON.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +11,17 @@
 #include "data/text/lines.hpp"
 
 namespace attend {
+
+// Files with and without labels.
+
+// A file to learn from or to score must have labels; in a file to predict they may be missing and are not read.
+enum class Labelled { yes, no };
+
+// Reads records with named columns from a file (plain or .gz): TSV as GLUE ships it (quotes are ordinary characters),
+// CSV (RFC 4180: a quoted value may contain commas, line breaks and doubled quotes) and JSON lines.
+//
+//   TableReader table("dev.tsv", {.columns = {"sentence", "label"}});
+//   for (Record record; table.next(record);) record.values[1];
 
 enum class TableFormat { automatic, tsv, csv, jsonl };
 template <>
@@ -69,5 +77,38 @@ class TableReader {
   std::vector<std::size_t> places_ = {};  // of the requested columns in a row
   std::uint64_t num_incomplete_ = 0;
 };
+
+// Questions about a paragraph, answered by spans of it: the JSON format of SQuAD 1.1 and 2.0.
+
+struct Answer {
+  std::string text = {};
+  std::optional<std::size_t> begin = {};  // in bytes of the context; empty if the context does not contain it
+};
+
+struct Question {
+  std::string id = {};
+  std::string text = {};
+  std::size_t context = 0;           // index into QuestionSet::contexts
+  std::vector<Answer> answers = {};  // empty: unanswerable (2.0)
+};
+
+struct QuestionSet {
+  std::vector<std::string> contexts = {};
+  std::vector<Question> questions = {};
+  bool may_lack_answers = false;  // 2.0
+  std::uint64_t moved = 0;        // answers with a wrong offset, found elsewhere in their context
+  std::uint64_t lost = 0;         // answers that their context does not contain
+
+  // True if the position of the answer is known or the question is marked unanswerable.
+  bool can_be_learnt(const Question& question) const {
+    return question.answers.empty() ? may_lack_answers : question.answers[0].begin.has_value();
+  }
+};
+
+// Offsets in the file count code points. An answer that is not at its offset is moved to its nearest occurrence. Throws
+// UserError naming the file and the question, or its path in the JSON, for a missing member, a member of the wrong
+// type, a duplicate id, or answers that are empty or contradict is_impossible. In a file to predict, questions may lack
+// `answers`.
+QuestionSet read_squad(const std::string& file, Labelled labelled);
 
 }  // namespace attend

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
-#include "core/number.hpp"
+#include "core/text.hpp"
 #include "data/text/lines.hpp"
 
 namespace attend {

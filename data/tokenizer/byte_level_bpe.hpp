@@ -1,3 +1,21 @@
+// GPT-2's tokenization and its file.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "data/tokenizer/tokenizer_model.hpp"
+
+namespace attend {
+
 // GPT-2's tokenization (Radford et al. 2019, section 2.2): a text is split into words, and the bytes of each are merged
 // into pieces by byte-pair encoding (Sennrich et al. 2016, arXiv 1508.07909). A word is the next match of
 //
@@ -11,20 +29,6 @@
 // No text is unknown, and decoding the ids of a text restores it. Gives the ids of Hugging Face's `tokenizers`, except
 // for letters and digits newer than ICU's Unicode version; and a text never becomes a special piece, which Hugging Face
 // allows unless told to split special tokens.
-#pragma once
-
-#include <array>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <unordered_map>
-#include <utility>
-#include <vector>
-
-#include "data/tokenizer/listed_pieces.hpp"
-
-namespace attend {
 
 // Ends each text, and precedes the first one.
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
@@ -72,5 +76,19 @@ class ByteLevelBpe : public ListedPieces {
   std::int32_t end_of_text_ = -1;
   bool space_first_ = false;
 };
+
+// The file of a byte-level BPE: tokenizer.json as Hugging Face's `tokenizers` writes it for GPT-2. Features that
+// GPT-2's lacks are refused by name; truncation, padding, post_processor and decoder are ignored, since they do not
+// affect the pieces of a text.
+
+// True if the file has a model with merges.
+bool is_bpe_json(const nlohmann::json& file);
+
+// `file` must satisfy is_bpe_json(). Throws UserError naming the file `name` and the expectation.
+ByteLevelBpe read_byte_level_bpe_json(const nlohmann::json& file, const std::string& name);
+
+// The content of tokenizer.json for GPT-2's older files: the object of vocab.json, the array of the lines of
+// merges.txt, and add_prefix_space of tokenizer_config.json.
+std::string to_byte_level_bpe_json(const nlohmann::json& vocabulary, const nlohmann::json& merges, bool space_first);
 
 }  // namespace attend

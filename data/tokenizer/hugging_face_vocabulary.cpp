@@ -3,16 +3,25 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
-#include "core/utf8.hpp"
-#include "data/tokenizer/byte_level_bpe_json.hpp"
-#include "data/tokenizer/json_parts.hpp"
-#include "data/tokenizer/wordpiece_json.hpp"
+#include "core/protobuf.hpp"
+#include "core/text.hpp"
+#include "data/tokenizer/byte_level_bpe.hpp"
+#include "data/tokenizer/sentencepiece_check.hpp"
+#include "data/tokenizer/sentencepiece_model.hpp"
+#include "data/tokenizer/tokenizer_json.hpp"
+#include "data/tokenizer/wordpiece.hpp"
 
 namespace attend {
 namespace {
@@ -89,6 +98,212 @@ Tokenizer import_gpt2_tokenizer(const fs::path& directory) {
   const fs::path config = directory / "tokenizer_config.json";
   const bool space_first = flag_of(read_options(config), "add_prefix_space", false, config.string());
   return Tokenizer::from_bytes(to_byte_level_bpe_json(ids, lines, space_first), directory.string());
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+using Pieces = std::vector<std::string>;  // in the order of their ids
+
+constexpr const char* kMarianTokenizerConfig = "tokenizer_config.json";
+constexpr const char* kIncomplete = "use the complete directory of a MarianMT model";
+
+struct SpecialPieces {
+  std::string unk, eos, pad, start;
+};
+
+// A language code such as ">>fra<<".
+bool is_code(std::string_view piece) { return piece.size() > 4 && piece.starts_with(">>") && piece.ends_with("<<"); }
+
+// The piece as a SentencePiece model spells it: a code includes the space that every text begins with.
+std::string text_in(const SentencePieceContent& model, const std::string& piece) {
+  return is_code(piece) && model.add_dummy_prefix ? std::string(kSpaceMark) + piece : piece;
+}
+
+std::string read_part(const fs::path& directory, const char* file) {
+  const fs::path path = directory / file;
+  if (!fs::exists(path)) throw UserError(directory.string() + ": " + file + " is missing", kIncomplete);
+  return read_file(path, kMaxTokenizerBytes);
+}
+
+Pieces read_vocabulary(const fs::path& directory, const char* file) {
+  const std::string name = (directory / file).string();
+  const nlohmann::json vocabulary = parse_json(read_part(directory, file), name);
+  if (!vocabulary.is_object() || vocabulary.empty()) {
+    throw UserError(name + ": not a JSON object of pieces and ids", "use another copy");
+  }
+  return pieces_by_id(vocabulary, name);
+}
+
+// The bytes of a valid SentencePiece model.
+std::string read_model(const fs::path& directory, const char* file) {
+  std::string bytes = read_part(directory, file);
+  check_sentencepiece_model(bytes, (directory / file).string());
+  return bytes;
+}
+
+// Appends the pieces of a model that a text may become and `pieces` lacks.
+void add_missing(const std::string& model, Pieces& pieces, const std::string& name) {
+  const SentencePieceContent content = read_sentencepiece_content(model);
+  const std::size_t vocabulary = pieces.size();
+  std::unordered_set<std::string> known;
+  for (const std::string& piece : pieces) known.insert(text_in(content, piece));
+  for (const SentencePieceContent::Entry& entry : content.pieces) {
+    if (entry.type == PieceType::control || entry.type == PieceType::unknown) continue;
+    if (known.emplace(entry.text).second) pieces.emplace_back(entry.text);
+  }
+  if (pieces.size() - vocabulary > vocabulary) {
+    throw UserError(name + ": the vocabulary lacks " + std::to_string(pieces.size() - vocabulary) +
+                        " of its pieces, but has only " + std::to_string(vocabulary),
+                    "use the vocabulary and the tokenizers of the same model");
+  }
+}
+
+PieceType type_in_run(const std::string& piece, const SentencePieceContent::Entry* entry, TokenizerType kind,
+                      const SpecialPieces& special) {
+  if (piece == special.unk) return PieceType::unknown;
+  if (piece == special.eos || piece == special.pad || piece == special.start) return PieceType::control;
+  if (is_code(piece)) return PieceType::user_defined;
+  // Only unigram models skip unused pieces; the others would merge or find them.
+  if (entry == nullptr) return kind == TokenizerType::unigram ? PieceType::unused : PieceType::control;
+  return entry->type == PieceType::unknown ? PieceType::control : entry->type;
+}
+
+std::string message_of(const SentencePieceContent::Entry& piece) {
+  std::string message;
+  protobuf::append(message, {.number = 1, .wire = 2, .bytes = piece.text});
+  protobuf::append(message, {.number = 2, .wire = 5, .value = std::bit_cast<std::uint32_t>(piece.score)});
+  protobuf::append(message, {.number = 3, .wire = 0, .value = static_cast<std::uint64_t>(piece.type)});
+  return message;
+}
+
+// Training options with other names of the special pieces.
+std::string with_names(std::string_view options, const SpecialPieces& special) {
+  std::string result;
+  for (protobuf::Message message(options); const auto field = message.next();) {
+    if (field->number < 45 || field->number > 48) protobuf::append(result, *field);
+  }
+  const std::array names{&special.unk, &special.start, &special.eos, &special.pad};  // fields 45 to 48
+  for (std::uint32_t i = 0; i < names.size(); ++i)
+    protobuf::append(result, {.number = 45 + i, .wire = 2, .bytes = *names[i]});
+  return result;
+}
+
+// The model with the given pieces in place of its own, and its segmentation.
+Tokenizer with_pieces(const std::string& model, const Pieces& pieces, const SpecialPieces& special,
+                      const std::string& name) {
+  const SentencePieceContent content = read_sentencepiece_content(model);
+  std::unordered_map<std::string_view, const SentencePieceContent::Entry*> entries;
+  for (const SentencePieceContent::Entry& entry : content.pieces) entries.emplace(entry.text, &entry);
+  std::string result;
+  for (const std::string& piece : pieces) {
+    const std::string text = text_in(content, piece);
+    const auto found = entries.find(text);
+    const SentencePieceContent::Entry* entry = found == entries.end() ? nullptr : found->second;
+    const std::string message = message_of({.text = text,
+                                            .score = entry == nullptr ? 0 : entry->score,
+                                            .type = type_in_run(piece, entry, content.kind, special)});
+    protobuf::append(result, {.number = 1, .wire = 2, .bytes = message});
+  }
+  for (protobuf::Message message(model); const auto field = message.next();) {
+    if (field->number == 2) {
+      protobuf::append(result, {.number = 2, .wire = 2, .bytes = with_names(field->content(), special)});
+    }
+    if (field->number == 3 || field->number == 5) protobuf::append(result, *field);  // its normalisation
+  }
+  return Tokenizer::from_bytes(std::move(result), name);
+}
+
+std::string unknown_piece(const fs::path& directory) {
+  const fs::path file = directory / kMarianTokenizerConfig;
+  const nlohmann::json config = fs::exists(file) ? read_json(file) : nlohmann::json::object();
+  const auto found = config.find("unk_token");
+  return found != config.end() && found->is_string() ? found->get<std::string>() : "<unk>";
+}
+
+// Hugging Face's name of a run's piece.
+std::string name_in_vocabulary(const Tokenizer& tokenizer, std::int32_t id) {
+  const std::string& piece = tokenizer.piece(id);
+  if (!piece.starts_with(kSpaceMark) || !is_code(std::string_view(piece).substr(kSpaceMark.size()))) return piece;
+  const std::string code = piece.substr(kSpaceMark.size());
+  return tokenizer.id_of(code) == tokenizer.special().unk ? code : piece;
+}
+
+std::string vocabulary_json(const Tokenizer& tokenizer) {
+  nlohmann::json ids = nlohmann::json::object();
+  for (std::int32_t id = 0; id < tokenizer.size(); ++id) ids[name_in_vocabulary(tokenizer, id)] = id;
+  return ids.dump() + "\n";
+}
+
+}  // namespace
+
+MarianTokenizers import_marian_tokenizers(const fs::path& directory, const MarianIds& ids) {
+  const std::string src_model = read_model(directory, kMarianSource), tgt_model = read_model(directory, kMarianTarget);
+  const std::string src_name = (directory / kMarianSource).string(), tgt_name = (directory / kMarianTarget).string();
+  const bool joint = !fs::exists(directory / kMarianTargetVocabulary);
+  Pieces src = read_vocabulary(directory, kMarianVocabulary);
+  Pieces tgt = joint ? src : read_vocabulary(directory, kMarianTargetVocabulary);
+  const auto src_vocabulary = static_cast<std::int32_t>(src.size());
+  const auto tgt_vocabulary = static_cast<std::int32_t>(tgt.size());
+  const std::string vocabulary = (directory / (joint ? kMarianVocabulary : kMarianTargetVocabulary)).string();
+  const auto piece_of = [&](std::int32_t id) {
+    if (id >= 0 && id < tgt_vocabulary) return tgt[id];
+    throw UserError(vocabulary + ": no piece with the id " + std::to_string(id) + " of config.json", kIncomplete);
+  };
+  const SpecialPieces special{.unk = unknown_piece(directory),
+                              .eos = piece_of(ids.eos),
+                              .pad = piece_of(ids.pad),
+                              .start = piece_of(ids.start)};
+  add_missing(src_model, src, src_name);
+  if (joint) {
+    add_missing(tgt_model, src, tgt_name);
+    tgt = src;
+  } else {
+    add_missing(tgt_model, tgt, tgt_name);
+  }
+  const std::string with = " with the ids of " + std::string(kMarianVocabulary);
+  MarianTokenizers result{.pair = {.src = with_pieces(src_model, src, special, src_name + with),
+                                   .tgt = with_pieces(tgt_model, tgt, special, tgt_name + with)},
+                          .src_vocabulary = src_vocabulary,
+                          .tgt_vocabulary = tgt_vocabulary};
+  const SpecialIds& of_tgt = result.pair.tgt.special();
+  if (result.pair.src.special().eos < 0 || of_tgt.eos < 0 || of_tgt.bos < 0) {
+    throw UserError(directory.string() + ": one of the pieces \"" + special.start + "\" and \"" + special.eos +
+                        "\", which begin and end a sentence, is missing or stands for unknown ones",
+                    kIncomplete);
+  }
+  return result;
+}
+
+bool have_same_vocabulary(const TokenizerPair& tokenizers) {
+  if (tokenizers.src.size() != tokenizers.tgt.size()) return false;
+  for (std::int32_t id = 0; id < tokenizers.src.size(); ++id) {
+    if (tokenizers.src.piece(id) != tokenizers.tgt.piece(id)) return false;
+  }
+  return true;
+}
+
+void export_marian_tokenizers(const TokenizerPair& tokenizers, std::int32_t pad, const fs::path& directory) {
+  const bool same = have_same_vocabulary(tokenizers);
+  const Tokenizer &src = tokenizers.src, &tgt = tokenizers.tgt;
+  const std::string unk = tgt.piece(tgt.special().unk), eos = tgt.piece(tgt.special().eos);
+  if (src.piece(src.special().unk) != unk || src.piece(src.special().eos) != eos) {
+    throw UserError(
+        "cannot be exported: Hugging Face's MarianMT has one name for the unknown piece and one for the end "
+        "of a sentence, but the two tokenizers have others",
+        "use the model with attend");
+  }
+  write_file_atomic(directory / kMarianSource, src.bytes());
+  write_file_atomic(directory / kMarianTarget, tgt.bytes());
+  write_file_atomic(directory / kMarianVocabulary, vocabulary_json(src));
+  if (!same) write_file_atomic(directory / kMarianTargetVocabulary, vocabulary_json(tgt));
+  const ordered_json config = {{"tokenizer_class", "MarianTokenizer"},
+                               {"separate_vocabs", !same},
+                               {"unk_token", unk},
+                               {"eos_token", eos},
+                               {"pad_token", tgt.piece(pad)}};
+  write_file_atomic(directory / kMarianTokenizerConfig, config.dump(2) + "\n");
 }
 
 }  // namespace attend

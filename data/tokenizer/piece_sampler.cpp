@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "core/error.hpp"
-#include "core/utf8.hpp"
-#include "data/tokenizer/json_parts.hpp"
-#include "data/tokenizer/sentencepiece_proto.hpp"
+#include "core/text.hpp"
+#include "data/tokenizer/sentencepiece_model.hpp"
+#include "data/tokenizer/tokenizer_json.hpp"
 
 namespace attend {
 namespace {

@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/hash.hpp"
 #include "core/json.hpp"
 #include "data/text/lines.hpp"
-#include "data/tokenizer/byte_level_bpe_json.hpp"
-#include "data/tokenizer/json_parts.hpp"
+#include "data/tokenizer/byte_level_bpe.hpp"
 #include "data/tokenizer/sentencepiece_model.hpp"
+#include "data/tokenizer/tokenizer_json.hpp"
 #include "data/tokenizer/tokenizer_model.hpp"
-#include "data/tokenizer/wordpiece_json.hpp"
+#include "data/tokenizer/wordpiece.hpp"
 
 namespace attend {
 namespace {

@@ -17,9 +17,9 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
-#include "core/number.hpp"
+#include "core/process.hpp"
 #include "core/random.hpp"
-#include "core/signals.hpp"
+#include "core/text.hpp"
 #include "data/text/lines.hpp"
 
 namespace attend {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/options.hpp"
-#include "data/tokenizer/sentencepiece_proto.hpp"
+#include "data/tokenizer/sentencepiece_model.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 
 namespace attend {

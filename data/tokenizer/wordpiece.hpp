@@ -1,3 +1,18 @@
+// BERT's tokenization and its file.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/tokenizer/tokenizer_model.hpp"
+
+namespace attend {
+
 // BERT's tokenization (Devlin et al. 2018, google-research/bert tokenization.py): clean the text, lower-case it and
 // strip accents if the vocabulary is uncased; split at white space, punctuation and around every CJK ideograph; then
 // split each word by greedy longest match, marking pieces inside a word by ##.
@@ -9,17 +24,6 @@
 // Unicode 8 (later characters are neither punctuation, accents nor controls). Remaining differences: letters newer than
 // ICU's Unicode version are not lower-cased; and a text never becomes [MASK] or another special piece, which Hugging
 // Face allows unless told to split special tokens.
-#pragma once
-
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "data/tokenizer/listed_pieces.hpp"
-
-namespace attend {
 
 struct WordPieceConfig {
   bool lower_case = true;
@@ -54,5 +58,14 @@ class WordPiece : public ListedPieces {
   std::size_t longest_piece_ = 0;  // bytes
   SpecialIds special_;
 };
+
+// The file of a WordPiece vocabulary: tokenizer.json as Hugging Face's `tokenizers` writes it for BERT. Unsupported
+// features are refused by name; truncation, padding, post_processor and decoder are ignored, since they do not affect
+// the pieces of a text. The output can be loaded by `tokenizers` (docs/formats.md).
+
+// Throws UserError naming the file `name` and the expectation.
+WordPiece read_wordpiece_json(const nlohmann::json& file, const std::string& name);
+
+std::string to_wordpiece_json(const WordPiece& vocabulary);
 
 }  // namespace attend

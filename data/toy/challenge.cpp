@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/random.hpp"
-#include "data/toy/plain_clauses.hpp"
+#include "data/toy/draw.hpp"
 
 namespace attend::toy {
 namespace {

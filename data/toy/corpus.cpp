@@ -12,7 +12,7 @@
 #include "core/files.hpp"
 #include "core/random.hpp"
 #include "data/toy/challenge.hpp"
-#include "data/toy/trees.hpp"
+#include "data/toy/meaning.hpp"
 #include "data/toy/world.hpp"
 
 namespace attend {

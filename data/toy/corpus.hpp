@@ -1,5 +1,5 @@
 // The built-in corpus (docs/formats.md lists its files): English-German sentence pairs of a small generated world, with
-// the gold word alignments of the test set, parts of speech, trees (trees.hpp) and minimal pairs (challenge.hpp), and
+// the gold word alignments of the test set, parts of speech, trees (meaning.hpp) and minimal pairs (challenge.hpp), and
 // the documents, summaries and labelled sets of sets.hpp.
 //
 // Alignments count words separated by spaces; punctuation is attached to the preceding word ("gesehen."), as in raw

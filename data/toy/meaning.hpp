@@ -1,11 +1,4 @@
-// The meaning of a sentence of the built-in world, as a small tree, and its realisation as a sentence in English
-// (english.cpp) and in German (german.cpp). Every realised word carries the concepts that it expresses (two words are
-// aligned if they share one) and its part in the dependency tree of its sentence (trees.hpp).
-//
-//   Clause sleep{.subject = {.noun = &noun("dog")}, .verb = &verb("sleep"), .tense = Tense::past};
-//   render(of_clause(std::move(sleep)))    ->  "The dog slept."  "Der Hund hat geschlafen."  0-0 1-1 2-2 2-3
-//
-// The grammar covers what the corpus needs and no more: no genitive, no passive, no address (du, Sie), no imperative.
+// The meaning of a sentence of the built-in world, and its dependency tree.
 #pragma once
 
 #include <memory>
@@ -15,10 +8,20 @@
 #include <utility>
 #include <vector>
 
+#include "data/text/conll.hpp"
 #include "data/text/word_alignment.hpp"
 #include "data/toy/lexicon.hpp"
 
 namespace attend::toy {
+
+// The meaning of a sentence of the built-in world, as a small tree, and its realisation as a sentence in English
+// (english.cpp) and in German (german.cpp). Every realised word carries the concepts that it expresses (two words are
+// aligned if they share one) and its part in the dependency tree of its sentence.
+//
+//   Clause sleep{.subject = {.noun = &noun("dog")}, .verb = &verb("sleep"), .tense = Tense::past};
+//   render(of_clause(std::move(sleep)))    ->  "The dog slept."  "Der Hund hat geschlafen."  0-0 1-1 2-2 2-3
+//
+// The grammar covers what the corpus needs and no more: no genitive, no passive, no address (du, Sie), no imperative.
 
 enum class Number { singular, plural };
 inline Number opposite(Number number) { return number == Number::plural ? Number::singular : Number::plural; }
@@ -218,5 +221,15 @@ class Writer {
   std::vector<Word> words_;
   std::optional<Concept> comma_;  // due before the next word
 };
+
+// Dependency trees of rendered sentences, in the terms of Universal Dependencies (universaldependencies.org), with
+// punctuation marks as words of their own:
+//
+//   The woman sings.     the <-det- woman <-nsubj- sings (root) -punct-> .
+//
+// German contractions ("im") and English "cannot" are one word each, and titles depend on names.
+
+// The tree of a sentence that to_english or to_german has rendered; relations have their subtypes (acl:relcl).
+TreeSentence to_tree(const std::vector<Word>& words);
 
 }  // namespace attend::toy

@@ -1,5 +1,4 @@
-// The files of the built-in corpus besides the translation sets (docs/formats.md): documents, their headlines, and a
-// folder for each labelled task.
+// The files of the built-in corpus besides the translation sets.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +6,30 @@
 #include <string>
 #include <vector>
 
+#include "data/toy/event.hpp"
+
+namespace attend::toy {
+
+// Sentences of the built-in world with tagged names: persons (PER), towns (LOC) and companies (ORG). All names look
+// alike, so only the context distinguishes them: in Tarvel, Mrs. Tarvel, worked for Tarvel.
+
+struct Token {
+  std::string text;
+  std::string tag;  // IOB2
+};
+
+// The tagged tokens of a sentence: punctuation marks are separate tokens, a title is not part of the name.
+std::vector<Token> to_tokens(const Sentence& sentence);
+
+// A sentence of about 4 to 25 words; most have a name.
+std::vector<Token> draw_entities(Draw& draw);
+
+}  // namespace attend::toy
+
 namespace attend {
+
+// The files of the built-in corpus besides the translation sets (docs/formats.md): documents, their headlines, and a
+// folder for each labelled task.
 
 struct ToySetSizes {
   std::uint64_t seed = 1;

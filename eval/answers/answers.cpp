@@ -9,10 +9,9 @@
 #include <ostream>
 
 #include "core/error.hpp"
-#include "core/freed_memory.hpp"
 #include "core/log.hpp"
-#include "core/signals.hpp"
-#include "data/batch/labelled_batch.hpp"
+#include "core/process.hpp"
+#include "data/batch/batch.hpp"
 #include "data/task/record_format.hpp"
 #include "models/run/text_run.hpp"
 #include "models/text/text_model.hpp"

@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "core/log.hpp"
 #include "core/options.hpp"
-#include "core/progress.hpp"
-#include "data/task/task_split.hpp"
+#include "data/task/samples.hpp"
+#include "eval/metrics/predictions.hpp"
 #include "eval/metrics/significance.hpp"
-#include "eval/metrics/spans.hpp"
 
 namespace attend {
 

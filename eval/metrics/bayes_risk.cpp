@@ -4,10 +4,7 @@
 #include <functional>
 #include <unordered_map>
 
-#include "eval/metrics/bleu.hpp"
-#include "eval/metrics/chrf.hpp"
-#include "eval/metrics/ngrams.hpp"
-#include "eval/metrics/text.hpp"
+#include "eval/metrics/ngram_metrics.hpp"
 #include "eval/metrics/tokenizers.hpp"
 
 namespace attend::metrics {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/parallel.hpp"
+#include "core/process.hpp"
 #include "core/version.hpp"
 
 namespace attend::metrics {

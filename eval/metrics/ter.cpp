@@ -11,8 +11,8 @@
 #include <tuple>
 #include <utility>
 
-#include "eval/metrics/ngrams.hpp"
-#include "eval/metrics/text.hpp"
+#include "eval/metrics/ngram_metrics.hpp"
+#include "eval/metrics/tokenizers.hpp"
 
 namespace attend::metrics {
 namespace {

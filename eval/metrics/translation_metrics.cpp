@@ -9,8 +9,7 @@
 
 #include "core/conditions.hpp"
 #include "core/error.hpp"
-#include "eval/metrics/chrf.hpp"
-#include "eval/metrics/rouge.hpp"
+#include "eval/metrics/ngram_metrics.hpp"
 #include "eval/metrics/ter.hpp"
 
 namespace attend::metrics {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/options.hpp"
-#include "eval/metrics/bleu.hpp"
 #include "eval/metrics/metric.hpp"
+#include "eval/metrics/ngram_metrics.hpp"
 #include "eval/metrics/tokenizers.hpp"
 
 namespace attend::metrics {

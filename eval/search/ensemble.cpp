@@ -7,7 +7,7 @@
 
 #include "core/conditions.hpp"
 #include "core/error.hpp"
-#include "core/number.hpp"
+#include "core/text.hpp"
 
 namespace attend {
 namespace {

@@ -1,5 +1,7 @@
-// Hypotheses: the beginnings of an output, and those that are complete.
+// Hypotheses, and what they have read of the source.
 #pragma once
+
+#include <torch/types.h>
 
 #include <algorithm>
 #include <array>
@@ -9,7 +11,38 @@
 #include <span>
 #include <vector>
 
+#include "models/layers/pass.hpp"
+
 namespace attend {
+
+// The attention that each source position has received, and the coverage penalty of Wu et al. 2016 (arXiv 1609.08144,
+// eq. 14):
+//
+//   cp(x; y) = sum_i log min(sum_j a_ij, 1)
+//
+// a_ij: the weight of source position i, its end of sentence included, when target token j was predicted, in the
+// decoder's last layer, averaged over heads. Hard attention counts with the probabilities of its positions. A sum below
+// 10^-6, as of a position outside of a local scope, counts as 10^-6.
+class SourceCoverage final : public Observer {
+ public:
+  bool wants_attention(AttentionPlace place, std::int64_t /*layer*/) const override {
+    return place == AttentionPlace::cross;
+  }
+  void on_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_RN1S) override;
+
+  // Keeps these rows, in this order; called before a step.
+  void select(std::span<const std::int64_t> rows);
+  // Counts the attention of a step that was observed. UserError if there was none.
+  void add_step();
+  // cp of a row whose source has `src_length` positions.
+  double penalty(std::int64_t row, std::int64_t src_length) const;
+
+ private:
+  torch::Tensor weights_RN1S_;  // of the last layer so far in this step
+  torch::Tensor sums_RS_;
+};
+
+// Hypotheses: the beginnings of an output, and those that are complete.
 
 // The decoder's first token, end token, and tokens it must not produce; -1: none. The first token of a language model
 // is its end token. Vocabularies made by attend contain the marks of an encoder's input, <cls>, <sep> and <mask>, to
@@ -34,7 +67,7 @@ inline bool ends_with_beginning(const std::vector<std::int32_t>& ids, const Phra
   return ids.size() >= count && std::equal(ids.end() - static_cast<std::ptrdiff_t>(count), ids.end(), phrase.begin());
 }
 
-// Phrases that must not occur (wanted.hpp).
+// Phrases that must not occur (processors.hpp).
 struct ForbiddenPhrases {
   std::vector<PhraseIds> spaced;    // as tokenized after a space or at the beginning
   std::vector<PhraseIds> unspaced;  // as tokenized after a bracket, if different: forbidden unless a word precedes
@@ -50,7 +83,7 @@ struct Wanted {
   std::vector<PhraseIds> constraints = {};  // must occur
   const ForbiddenPhrases* forbidden = nullptr;
   std::vector<std::int32_t> prompt = {};  // read after bos, before the output begins; not part of it
-  // True if the output must stop after these tokens (wanted.hpp).
+  // True if the output must stop after these tokens (processors.hpp).
   std::function<bool(std::span<const std::int32_t> ids)> stops = {};
 };
 
@@ -72,7 +105,7 @@ struct Live {
   double score = 0;         // the sum of log p after the processors, which guides the search
   std::int64_t parent = 0;  // the row of the last step that it continues
   std::int64_t sample = 0;  // its number among those that the sentence began with
-  double coverage = 0;      // the penalty of source_coverage.hpp, if used
+  double coverage = 0;      // the coverage penalty, if used
   std::int64_t group = 0;   // of a diverse beam
 };
 

@@ -7,11 +7,10 @@
 #include <iterator>
 #include <ranges>
 
-#include "core/freed_memory.hpp"
-#include "core/signals.hpp"
-#include "eval/search/next_tokens.hpp"
-#include "eval/search/source_coverage.hpp"
-#include "eval/search/strategy.hpp"
+#include "core/process.hpp"
+#include "eval/search/hypothesis.hpp"
+#include "eval/search/processors.hpp"
+#include "eval/search/strategies.hpp"
 
 namespace attend {
 namespace {

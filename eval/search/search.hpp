@@ -1,5 +1,5 @@
 // Search over a StepModel: a loop of steps in which logits processors change the scores of the next tokens and a
-// strategy (beam.hpp and others) chooses the hypotheses that live on. A sentence that is done leaves the batch. While a
+// strategy (strategies.hpp) chooses the hypotheses that live on. A sentence that is done leaves the batch. While a
 // prompt is read, one row stands for all hypotheses that will follow it, and nothing is chosen.
 #pragma once
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "models/attention/self_window.hpp"
+#include "models/attention/scopes.hpp"
 #include "models/attention/weights.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/ops/padded.hpp"

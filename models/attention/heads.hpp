@@ -1,11 +1,4 @@
-// Attention of N heads over projected queries, keys and values (Vaswani et al. 2017, arXiv 1706.03762, section 3.2),
-// wherever heads attend: within sentences, from a decoder's step to its previous steps, and to a memory.
-//
-//   softmax(score(q, k)) v  within the scope, for every head; the heads' vectors are concatenated
-//
-// Pruned heads do not count in N, nor in H = N * D.
-//
-// Legend: docs/architecture.md; C = 2H (k | v) or 3H (q | k | v), unless stored keys have another width.
+// Attention of N heads, and of two streams.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -17,11 +10,21 @@
 #include <span>
 #include <vector>
 
+#include "data/batch/batch.hpp"
 #include "models/attention/parts.hpp"
 #include "models/layers/pass.hpp"
 #include "models/ops/attention.hpp"
 
 namespace attend {
+
+// Attention of N heads over projected queries, keys and values (Vaswani et al. 2017, arXiv 1706.03762, section 3.2),
+// wherever heads attend: within sentences, from a decoder's step to its previous steps, and to a memory.
+//
+//   softmax(score(q, k)) v  within the scope, for every head; the heads' vectors are concatenated
+//
+// Pruned heads do not count in N, nor in H = N * D.
+//
+// Legend: docs/architecture.md; C = 2H (k | v) or 3H (q | k | v), unless stored keys have another width.
 
 struct HeadsConfig {
   AttentionPlace place = AttentionPlace::encoder;
@@ -100,6 +103,37 @@ class Heads {
   HeadsConfig config_;
   std::shared_ptr<Score> score_;
   std::shared_ptr<Scope> scope_;
+};
+
+// Two-stream self-attention (XLNet, Yang et al. 2019, arXiv 1906.08237, section 2.3): the tokens of a sentence become
+// known in some order, independent of their positions. Each token to predict has a query, which knows its position, but
+// not the token. With the same weights for both streams, in every layer,
+//
+//   h_i = block(q: h_i, k v: h_j with rank_j <= rank_i)      content stream, of every token
+//   g_i = block(q: g_i, k v: h_j with rank_j <  rank_i)      query stream, of the tokens to predict
+//
+// Both streams are rows of one tensor, with the queries of each sentence after its tokens, so a block computes them
+// together; only tokens have keys and values. Tokens of equal rank see each other: if all ranks are equal, the content
+// stream is that of an encoder; if ranks are positions, that of a causal model.
+//
+//   "a dog barks", known in the order barks a dog, ranks 1 2 0; dog is to be predicted:
+//     rows a, dog, barks, ?   which see   a barks; a dog barks; barks; a barks
+//
+// Legend: docs/architecture.md; K tokens to predict.
+struct TwoStreams : JoinedSentences {
+  // `queried`: the tokens of `sentences` to predict; ranks_M: int64, on the model's device.
+  TwoStreams(const Layout& sentences, const Selection& queried, const torch::Tensor& ranks_M)
+      : JoinedSentences(sentences, queried.layout, ranks_M.device()) {
+    const torch::Tensor& positions_M = sentences.on(ranks_M.device()).places_M;
+    places_M = joined(positions_M, queried.of(positions_M));
+    ranks = {.of_queries_M = joined(ranks_M, queried.of(ranks_M) - 1), .of_keys_M = ranks_M};
+  }
+
+  const Selection& tokens() const { return first; }
+  const Selection& queries() const { return second; }
+
+  torch::Tensor places_M;  // of each row in its sentence
+  TokenRanks ranks;        // of all rows as queries, of tokens as keys
 };
 
 }  // namespace attend

@@ -1,9 +1,20 @@
-// The kinds of the parts of attention, with their names in options.
+// The kinds of the parts of attention, and the names of heads.
 #pragma once
 
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "core/options.hpp"
+#include "models/layers/pass.hpp"
 
 namespace attend {
+
+// The kinds of the parts of attention, with their names in options.
 
 enum class ScoreKind { dot, scaled_dot, general, additive, location, rbf, elu1, cosine };
 template <>
@@ -82,5 +93,23 @@ enum class CoverageKind { none, additive };
 template <>
 inline constexpr auto kEnumNames<CoverageKind> =
     std::to_array<EnumName<CoverageKind>>({{CoverageKind::none, "none"}, {CoverageKind::additive, "additive"}});
+
+// The names of heads: PLACE.LAYER.HEAD, counted from 0, such as "encoder.0.3" and "cross.1.2".
+
+struct HeadPlace {
+  AttentionPlace place = AttentionPlace::encoder;
+  std::int64_t layer = 0;
+  std::int64_t head = 0;
+
+  auto operator<=>(const HeadPlace&) const = default;
+};
+
+std::string to_text(const HeadPlace& head);
+// The inverse; nullopt if `name` is invalid.
+std::optional<HeadPlace> parse_head(std::string_view name);
+
+// Which of the `heads` of a layer are not `pruned`, ascending.
+std::vector<std::int64_t> kept_heads(std::span<const HeadPlace> pruned, AttentionPlace place, std::int64_t layer,
+                                     std::int64_t heads);
 
 }  // namespace attend

@@ -1,5 +1,4 @@
-// The memory as seen by the rows of a decoding step: row r attends to sentence sentences[r]. Several rows may share a
-// sentence (a beam).
+// What the rows of a decoding step attend to: the memory, and the keys and values of earlier steps.
 #pragma once
 
 #include <torch/types.h>
@@ -10,8 +9,12 @@
 #include <vector>
 
 #include "data/batch/batch.hpp"
+#include "models/ops/attention.hpp"
 
 namespace attend {
+
+// The memory as seen by the rows of a decoding step: row r attends to sentence sentences[r]. Several rows may share a
+// sentence (a beam).
 
 // Keys and values of a batch of sentences, ragged.
 struct Keys {
@@ -55,6 +58,24 @@ class MemoryRows {
   std::vector<std::int64_t> sentences_;
   std::shared_ptr<Padded> all_;  // of every sentence, shared by all rows of a batch
   mutable Padded rows_;
+};
+
+// The keys and values of a decoder's previous steps, in every layer, for all hypotheses. It is a plain value, not state
+// of a module. Splitting and dropping hypotheses copies nothing (ops::Ancestry) until half of a step's rows are unused.
+struct KeyValueCache {
+  std::vector<std::vector<torch::Tensor>> kv;  // [layer][step]: stored (heads.hpp), [R_t, C]
+  ops::Ancestry ancestry;                      // [step][row]
+
+  explicit KeyValueCache(std::int64_t layers = 0) : kv(layers) {}
+
+  std::int64_t steps() const { return std::ssize(ancestry); }
+  // Begins a step of `rows` hypotheses, as many as in the last step; each layer then adds its keys and values.
+  void begin_step(std::int64_t rows);
+  // Keeps the given rows, in the given order; a row may occur several times or not at all.
+  void select(std::span<const std::int64_t> rows);
+
+ private:
+  void drop_unread(std::size_t step);
 };
 
 }  // namespace attend

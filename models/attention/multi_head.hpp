@@ -6,9 +6,9 @@
 // Parameters: self-attention has in_proj, q | k | v fused; attention to a memory has q_proj, and kv_proj, which is
 // computed once per sentence. Both have out_proj. Self-attention without some of its projections has separate q_proj,
 // k_proj, v_proj and out_proj, with x in place of those that it lacks; queries and keys may share q_proj (Kitaev et al.
-// 2020, arXiv 2001.04451, section 2). Heads with a fixed pattern (patterns.hpp) have no rows in q_proj and k_proj.
+// 2020, arXiv 2001.04451, section 2). Heads with a fixed pattern (synthesizers.hpp) have no rows in q_proj and k_proj.
 // Pruned heads have neither rows in these projections nor columns in out_proj. Heads may have learnt gates
-// (learnt_gates.hpp), gates.log_alpha.
+// (edits.hpp), gates.log_alpha.
 //
 // Legend: docs/architecture.md; C = 2H (k | v). Between the projections, H is the width of the heads that are not
 // pruned.
@@ -25,11 +25,10 @@
 #include <vector>
 
 #include "data/batch/batch.hpp"
-#include "models/attention/cache.hpp"
+#include "models/attention/edits.hpp"
 #include "models/attention/heads.hpp"
-#include "models/attention/learnt_gates.hpp"
-#include "models/attention/rotary.hpp"
-#include "models/attention/two_streams.hpp"
+#include "models/attention/memory_rows.hpp"
+#include "models/attention/relative_positions.hpp"
 #include "models/layers/layers.hpp"
 
 namespace attend {

@@ -1,25 +1,10 @@
 #include "models/attention/parts.hpp"
 
-#include "models/attention/additive.hpp"
-#include "models/attention/alibi.hpp"
-#include "models/attention/cosine.hpp"
-#include "models/attention/dense_synthesizer.hpp"
-#include "models/attention/dot.hpp"
-#include "models/attention/elu1.hpp"
-#include "models/attention/general.hpp"
-#include "models/attention/hard.hpp"
-#include "models/attention/local_m.hpp"
-#include "models/attention/local_p.hpp"
-#include "models/attention/location.hpp"
-#include "models/attention/mixture.hpp"
-#include "models/attention/patterns.hpp"
-#include "models/attention/random_synthesizer.hpp"
-#include "models/attention/rbf.hpp"
-#include "models/attention/relative.hpp"
-#include "models/attention/scaled_dot.hpp"
-#include "models/attention/t5.hpp"
-#include "models/attention/transformer_xl.hpp"
-#include "models/attention/uniform.hpp"
+#include "models/attention/relative_positions.hpp"
+#include "models/attention/scopes.hpp"
+#include "models/attention/scores.hpp"
+#include "models/attention/synthesizers.hpp"
+#include "models/attention/weights.hpp"
 
 namespace attend {
 namespace {
@@ -110,7 +95,7 @@ SelfAttentionRecipe recipe_of(SelfAttentionKind kind) {
     case dense_attention:
     case random_attention: return {.has_table = true, .make = synthesizer};
     case patterns: return {.looks_ahead = true, .most_fixed = kPatterns, .make = pattern_score};
-    case fourier:  // no attention: models/transformer/fourier.hpp
+    case fourier:  // no attention: models/transformer/sublayers.hpp
       return {.reads_queries = false, .reads_keys = false, .looks_ahead = true, .make = {}};
   }
   return {};

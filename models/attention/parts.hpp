@@ -8,10 +8,10 @@
 #include <memory>
 #include <vector>
 
-#include "models/attention/choice.hpp"
 #include "models/attention/kinds.hpp"
-#include "models/attention/scope.hpp"
+#include "models/attention/scopes.hpp"
 #include "models/attention/score.hpp"
+#include "models/attention/weights.hpp"
 
 namespace attend {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "models/layers/layers.hpp"
-#include "models/layers/places.hpp"
+#include "models/layers/pass.hpp"
 #include "models/ops/attention.hpp"
 #include "models/ops/recurrent.hpp"
 
@@ -73,7 +73,7 @@ struct ScoreWidths {
   double deviation = 0;      // standard deviation of initial weights of linear maps; 0: Xavier's rule
 };
 
-// Linear maps and tables are named by their input, from which analysis/flops.hpp counts their cost: `key` reads the
+// Linear maps and tables are named by their input, from which analysis/cost.hpp counts their cost: `key` reads the
 // memory, `energy` pairs of a query and a position, all others the queries.
 class Score : public Layer {
  public:

@@ -1,7 +1,7 @@
 // BERT (Devlin et al. 2018, arXiv 1810.04805): the sum of token, segment and position embeddings, normalised, then a
 // stack of encoder blocks; and the pretraining heads. Embeddings may be factorised and layers shared (ALBERT, Lan et
 // al. 2019, arXiv 1909.11942). Tokens may be predicted in a permuted order instead of masked (XLNet, Yang et al. 2019,
-// 1906.08237; models/attention/two_streams.hpp), with the same parameters.
+// 1906.08237; models/attention/heads.hpp), with the same parameters.
 //
 // The embeddings and the head for masked tokens always have layer norm, even if the blocks have another norm.
 //

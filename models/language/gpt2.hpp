@@ -16,7 +16,7 @@
 #include <filesystem>
 #include <string>
 
-#include "core/tensor_directory.hpp"
+#include "core/safetensors.hpp"
 #include "models/language/language_options.hpp"
 #include "models/layers/weights_io.hpp"
 

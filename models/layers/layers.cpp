@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/parallel.hpp"
+#include "core/process.hpp"
 
 namespace attend {
 namespace {

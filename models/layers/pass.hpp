@@ -1,7 +1,4 @@
-// The context of a forward pass: training or inference, the progress of training, random numbers, and the observation
-// and editing of attention weights.
-//
-// Legend: docs/architecture.md.
+// The context of a forward pass, and the positions of queries and keys.
 #pragma once
 
 #include <torch/types.h>
@@ -13,10 +10,36 @@
 
 #include "core/options.hpp"
 #include "core/random.hpp"
-#include "models/layers/places.hpp"
 #include "models/ops/ops.hpp"
 
 namespace attend {
+
+// The positions of queries and keys in their sentences, for attention.
+
+// T queries and S positions; axes of size 1 are broadcast.
+struct Places {
+  torch::Tensor padding_1S;      // [..., 1, S]: true after the end of a sentence
+  std::int64_t first = 0;        // query t is number `first + t` of its sentence,
+  torch::Tensor chosen_T1 = {};  // or, if this is defined, number chosen_T1[..., t, 0]
+  torch::Tensor hidden_TS = {};  // [..., T, S]: true where a query may not attend, in any scope; undefined: nowhere
+
+  torch::Tensor lengths_11() const { return padding_1S.logical_not().sum(-1, true); }  // [..., 1, 1]
+  torch::Tensor positions_S() const {
+    return torch::arange(padding_1S.size(-1), padding_1S.options().dtype(torch::kLong));
+  }
+  // The numbers of `count` queries, [..., T, 1].
+  torch::Tensor numbers_T1(std::int64_t count) const {
+    if (chosen_T1.defined()) return chosen_T1;
+    return torch::arange(first, first + count, padding_1S.options().dtype(torch::kLong)).unsqueeze(1);
+  }
+  // The distance j - i from each of `count` queries i to each position j, [..., T, S].
+  torch::Tensor distances_TS(std::int64_t count) const { return positions_S() - numbers_T1(count); }
+};
+
+// The context of a forward pass: training or inference, the progress of training, random numbers, and the observation
+// and editing of attention weights.
+//
+// Legend: docs/architecture.md.
 
 // Self-attention of an encoder or a decoder (also a language model), or cross-attention: of a decoder to the memory, or
 // of the learnt query that pools a text.
@@ -94,7 +117,7 @@ class AttentionEdit {
                              const Places& places) const = 0;
 };
 
-// Hard attention that was sampled for some rows (models/attention/hard.hpp).
+// Hard attention that was sampled for some rows (models/attention/weights.hpp).
 struct SampledChoices {
   torch::Tensor log_probability_R;  // of the sampled position; 0 where the expectation was used instead
   torch::Tensor entropy_R;          // of the weights, in nats

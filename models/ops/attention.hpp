@@ -63,9 +63,9 @@ struct HeadsForm {
   std::int64_t longest = 1;      // L: maximum number of keys of a sentence
   torch::Tensor biases_ND = {};  // [N, 2L - 1] or, for all heads, [1, 2L - 1], fp32; undefined: none
   torch::Tensor distance_keys = {}, distance_values = {};  // [L, H / N], fp32; undefined: none
-  torch::Tensor newest_RH = {};    // of steps: the queries of a layer, before a score maps them
-  torch::Tensor biases_RNL = {};   // added to the energies of each of them, fp32; undefined: none
-  torch::Tensor numbers_M = {};  // i of each query, int64, read with biases; undefined: its place in its sentence
+  torch::Tensor newest_RH = {};                            // of steps: the queries of a layer, before a score maps them
+  torch::Tensor biases_RNL = {};  // added to the energies of each of them, fp32; undefined: none
+  torch::Tensor numbers_M = {};   // i of each query, int64, read with biases; undefined: its place in its sentence
 
   void add_biases(const torch::Tensor& more_ND) { biases_ND = biases_ND.defined() ? biases_ND + more_ND : more_ND; }
 

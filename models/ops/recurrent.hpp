@@ -15,7 +15,7 @@
 
 #include "core/options.hpp"
 #include "data/batch/batch.hpp"
-#include "models/ops/cell_kind.hpp"
+#include "models/ops/elementwise.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/weight.hpp"
 

@@ -7,8 +7,8 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
-#include "core/manifest.hpp"
-#include "core/number.hpp"
+#include "core/safetensors.hpp"
+#include "core/text.hpp"
 
 namespace attend {
 namespace {

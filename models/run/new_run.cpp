@@ -1,11 +1,22 @@
 #include "models/run/new_run.hpp"
 
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/manifest.hpp"
+#include "core/safetensors.hpp"
+#include "models/bert/bert_config.hpp"
+#include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
+#include "models/run/language_run.hpp"
 #include "models/run/run.hpp"
-#include "models/text/sentence.hpp"
+#include "models/text/pooling.hpp"
+#include "models/translation/factory.hpp"
 
 namespace attend {
 
@@ -36,6 +47,184 @@ void write_derived_run(const fs::path& run, const fs::path& from, const char* re
     write_file_atomic(run / "tokenizer" / entry->path().filename(), read_file(entry->path()));
   }
   if (error) throw UserError((from / "tokenizer").string() + ": cannot be read", "restore the run's tokenizer");
+}
+
+using torch::Tensor;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// The heads to remove from a model with blocks like `block`.
+struct HeadCut {
+  const BlockConfig& block;
+  std::span<const HeadPlace> removed;
+};
+
+// The prefix of the names of a layer's attention parameters, after that of their model.
+std::string module_of(AttentionPlace place, std::int64_t layer) {
+  return fmt::format("{}.layers.{}.{}.", place == AttentionPlace::encoder ? "encoder" : "decoder", layer,
+                     place == AttentionPlace::cross ? "multihead_attn" : "self_attn");
+}
+
+// The number of parts, each with rows of every head, in a parameter of attention.
+std::int64_t parts_of(std::string_view parameter) {
+  if (parameter.starts_with("in_proj.")) return 3;
+  return parameter.starts_with("kv_proj.") || parameter == "score.mixture" ? 2 : 1;
+}
+
+// True for parameters that all heads of a layer share: the bias of the output, and the vectors of relative positions.
+bool is_shared(std::string_view parameter) {
+  return parameter == "out_proj.bias" || parameter == "scope.keys" || parameter == "scope.values";
+}
+
+// A parameter of a layer's attention with only the `kept` heads, of `count`.
+Tensor cut_parameter(std::string_view parameter, const Tensor& whole, std::int64_t count, const Tensor& kept) {
+  if (is_shared(parameter)) return whole;
+  if (parameter == "out_proj.weight") {
+    return whole.unflatten(1, {count, -1}).index_select(1, kept).flatten(1);
+  }
+  const std::int64_t parts = parts_of(parameter);
+  return whole.unflatten(0, {parts, count, whole.size(0) / (parts * count)}).index_select(1, kept).flatten(0, 2);
+}
+
+NamedTensors cut_heads(const NamedTensors& whole, const HeadCut& cut) {
+  std::set<std::pair<AttentionPlace, std::int64_t>> layers;
+  for (const HeadPlace& head : cut.removed) layers.emplace(head.place, head.layer);
+  NamedTensors weights = whole;
+  for (const auto& [place, layer] : layers) {
+    const std::int64_t count = std::ssize(kept_heads(cut.block.pruned, place, layer, cut.block.heads));
+    const std::vector<std::int64_t> kept = kept_heads(cut.removed, place, layer, count);
+    const std::string module = module_of(place, layer);
+    for (auto& [name, tensor] : weights) {
+      const std::size_t begin = name.find(module);
+      if (begin == std::string::npos || (begin > 0 && name[begin - 1] != '.')) continue;
+      tensor = cut_parameter(std::string_view(name).substr(begin + module.size()), tensor.detach(), count,
+                             at::tensor(kept, at::kLong));
+    }
+  }
+  return weights;
+}
+
+// The names of all heads that are missing afterwards.
+std::vector<std::string> names_of_pruned(const HeadCut& cut) {
+  std::set<HeadPlace> missing(cut.block.pruned.begin(), cut.block.pruned.end());
+  for (const auto& [place, layer, head] : cut.removed) {
+    const std::vector<std::int64_t> own = kept_heads(cut.block.pruned, place, layer, cut.block.heads);
+    if (head >= std::ssize(own)) {
+      throw UserError("the model has no head " + to_text({place, layer, head}), "name heads of the model");
+    }
+    missing.insert({place, layer, own[static_cast<std::size_t>(head)]});
+  }
+  std::vector<std::string> names;
+  for (const HeadPlace& head : missing) names.push_back(to_text(head));
+  return names;
+}
+
+// A config.toml with another value of pruned-heads; all other lines stay.
+std::string with_pruned_heads(const std::string& config, const std::vector<std::string>& names) {
+  constexpr std::string_view kKey = "pruned-heads = ";
+  std::vector<std::string> quoted;
+  for (const std::string& name : names) quoted.push_back(fmt::format("\"{}\"", name));
+  const std::string line = fmt::format("{}[{}]\n", kKey, fmt::join(quoted, ", "));
+  std::size_t begin = config.starts_with(kKey) ? 0 : config.find(fmt::format("\n{}", kKey));
+  if (begin == std::string::npos) return config + line;
+  if (begin > 0) ++begin;
+  return config.substr(0, begin) + line + config.substr(config.find('\n', begin) + 1);
+}
+
+BlockOptions& blocks_in(ModelConfig& options) { return options.block; }
+BlockOptions& blocks_in(BertOptions& options) { return options.block; }
+BlockOptions& blocks_in(LanguageOptions& options) { return options.stack.block; }
+
+// `make` builds the model of options.
+template <class Options, class Tokenizers, class Make>
+void write_cut(const fs::path& run, const fs::path& pruned, Options options, const Tokenizers& tokenizers,
+               const NamedTensors& whole, const HeadCut& cut, const Make& make) {
+  blocks_in(options).pruned_heads = names_of_pruned(cut);
+  const auto model = make(options);  // checks which heads are pruned
+  const NamedTensors weights = cut_heads(whole, cut);
+  for (const auto& [name, expected] : weights_of(*model)) {
+    const auto found = std::ranges::find(weights, name, &NamedTensors::value_type::first);
+    ensure(found == weights.end() || found->second.sizes() == expected.sizes(), "the weights of the pruned model");
+  }
+  StagedDirectory staged(pruned);
+  write_file_atomic(staged.path() / "config.toml", with_pruned_heads(read_file(run / "config.toml", kMaxConfigBytes),
+                                                                     blocks_in(options).pruned_heads));
+  auto written = read_config<Options>(staged.path() / "config.toml", UnknownKeys::ignore);
+  if (blocks_in(written).pruned_heads != blocks_in(options).pruned_heads) {
+    throw UserError((run / "config.toml").string() + ": pruned-heads is not on a line of its own",
+                    "write it as attend does: pruned-heads = [\"encoder.0.1\"]");
+  }
+  write_derived_run(staged.path(), run, "pruned_from");
+  write_only_checkpoint(staged.path(), weights, identity_of(options, tokenizers));
+  staged.commit();
+}
+
+}  // namespace
+
+std::vector<AttentionPlace> prunable_places(const fs::path& run) {
+  const std::string what = run.string() + ": heads are to be pruned";
+  const auto of_layers = [&](const BertOptions& options, AttentionPlace place) {
+    check_prunable(options.block, what);
+    if (options.share_layers) {
+      throw UserError(what + ", but share-layers is true, so that layers have the same heads", "give another run");
+    }
+    return std::vector{place};
+  };
+  const auto refuse_recurrent = [&](bool recurrent) {
+    if (recurrent) throw UserError(what + ", but it is a recurrent model", "give a run of a Transformer");
+  };
+  const fs::path file = run / "config.toml";
+  switch (kind_of_run(run)) {
+    case RunKind::train: {
+      const auto config = read_config<ModelConfig>(file, UnknownKeys::ignore);
+      refuse_recurrent(config.model != ModelKind::transformer);
+      std::vector<AttentionPlace> places = {AttentionPlace::cross};
+      if (is_prunable(block_of(config, StackChoice::encoder))) places.push_back(AttentionPlace::encoder);
+      if (is_prunable(block_of(config, StackChoice::decoder))) places.push_back(AttentionPlace::decoder);
+      return places;
+    }
+    case RunKind::pretrain:
+      return of_layers(read_config<BertOptions>(file, UnknownKeys::ignore), AttentionPlace::encoder);
+    case RunKind::language: {
+      const auto options = read_config<LanguageOptions>(file, UnknownKeys::ignore);
+      refuse_recurrent(options.is_recurrent());
+      return of_layers(options.stack, AttentionPlace::decoder);
+    }
+    case RunKind::finetune: throw UserError(what + ", but it is fine-tuned", "prune the run that it was tuned from");
+  }
+  return {};
+}
+
+void write_pruned_run(const fs::path& run, const std::string& checkpoint, std::span<const HeadPlace> removed,
+                      const fs::path& pruned) {
+  prunable_places(run);  // throws if there are none
+  switch (kind_of_run(run)) {
+    case RunKind::train: {
+      const Run whole = Run::load(run, checkpoint);
+      const BlockConfig block = block_config(whole.config.block, *whole.config.width, option_place);
+      const VocabularySizes sizes = sizes_of(whole.tokenizers);
+      return write_cut(run, pruned, whole.config, whole.tokenizers, weights_of(*whole.model), {block, removed},
+                       [&](const ModelConfig& config) { return make_seq2seq(config, sizes, std::nullopt); });
+    }
+    case RunKind::pretrain: {
+      const BertRun whole = BertRun::load(run, checkpoint);
+      const std::int64_t vocabulary = whole.tokenizer.size();
+      const BlockConfig block = bert_config(whole.options, vocabulary).block;
+      return write_cut(
+          run, pruned, whole.options, whole.tokenizer, whole.weights, {block, removed},
+          [&](const BertOptions& options) { return BertForPretraining(bert_config(options, vocabulary)); });
+    }
+    case RunKind::language: {
+      const LanguageRun whole = LanguageRun::load(run, checkpoint);
+      const std::int64_t vocabulary = whole.tokenizer.size();
+      const BlockConfig block = bert_config(whole.options.stack, vocabulary, AttentionPlace::decoder).block;
+      return write_cut(run, pruned, whole.options, whole.tokenizer, weights_of(*whole.model), {block, removed},
+                       [&](const LanguageOptions& options) { return make_language_model(options, vocabulary); });
+    }
+    case RunKind::finetune: break;  // refused
+  }
 }
 
 }  // namespace attend

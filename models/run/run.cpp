@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/json.hpp"
-#include "core/number.hpp"
 #include "core/options.hpp"
+#include "core/text.hpp"
 #include "models/translation/factory.hpp"
 
 namespace attend {
@@ -83,7 +84,7 @@ void check_is_run(const fs::path& path, RunKind expected) {
 
 void check_identity(const fs::path& weights, const TensorMetadata& expected, const fs::path& run) {
   const SafetensorsFile file(weights);
-  std::vector<TensorMetadata::value_type> values(expected.begin(), expected.end());
+  std::vector<std::pair<std::string, std::string>> values(expected.begin(), expected.end());
   // The kind of model first: all other options may follow from it.
   std::ranges::stable_partition(values, [](const auto& value) { return value.first == "model.model"; });
   for (const auto& [key, value] : values) {

@@ -1,19 +1,24 @@
-// Pooling: reduces the hidden states of a sequence to one vector (defined in pooling.cpp).
-//
-// Legend: docs/architecture.md.
+// From the hidden states of a text to one vector.
 #pragma once
 
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "core/options.hpp"
 #include "data/batch/batch.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 #include "models/layers/pass.hpp"
 
 namespace attend {
+
+// Pooling: reduces the hidden states of a sequence to one vector (defined in pooling.cpp).
+//
+// Legend: docs/architecture.md.
 
 // An encoder's output for a batch.
 struct Encoded {
@@ -42,5 +47,45 @@ inline constexpr auto kEnumNames<Pooling> = std::to_array<EnumName<Pooling>>({
 
 // `deviation`: standard deviation of the initial weights of BERT's pooler.
 std::shared_ptr<PoolingImpl> make_pooling(Pooling pooling, std::int64_t width, double deviation);
+
+// Sentence embeddings: the pooling of an encoder's states into one vector, and its description in a
+// sentence-transformers directory (Reimers and Gurevych 2019, arXiv 1908.10084):
+//
+//   modules.json                  Transformer, Pooling and perhaps Normalize, in this order
+//   1_Pooling/config.json         the mean of all tokens, including [CLS] and [SEP], or the state of [CLS]
+//   sentence_bert_config.json     max_seq_length, else model_max_length of tokenizer_config.json: where texts are cut
+//
+// An imported run keeps these settings in RUN/embed.toml.
+
+enum class SentencePooling { mean, cls };
+template <>
+inline constexpr auto kEnumNames<SentencePooling> =
+    std::to_array<EnumName<SentencePooling>>({{SentencePooling::mean, "mean"}, {SentencePooling::cls, "cls"}});
+
+struct SentenceOptions {
+  SentencePooling pooling = SentencePooling::mean;
+  bool normalise = false;
+  std::optional<std::int64_t> max_length = {};
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("pooling", self.pooling,
+          {.help = "mean of the states of all tokens, including [CLS] and [SEP], or the state of [CLS]; an imported "
+                   "sentence encoder has its own defaults for this and the next two options"});
+    visit("normalise", self.normalise, {.help = "scale every vector to length 1"});
+    visit("max-length", self.max_length,
+          {.help = "maximum tokens of a text, including [CLS] and [SEP]; longer texts are truncated; auto: the "
+                   "encoder's maximum",
+           .min = 3,
+           .max = 65535});
+  }
+};
+
+inline constexpr const char* kEmbedFile = "embed.toml";  // in a run
+
+// Reads the settings of a directory for an encoder with `positions` positions; nullopt without modules.json. Throws
+// UserError naming the file for unsupported modules, poolings and tokenization.
+std::optional<SentenceOptions> read_sentence_transformer(const std::filesystem::path& directory,
+                                                         const Tokenizer& tokenizer, std::int64_t positions);
 
 }  // namespace attend

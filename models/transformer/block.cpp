@@ -34,7 +34,9 @@ MultiHeadConfig attention_of(const BlockConfig& config, AttentionPlace place, st
 
 TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, StackKind kind, std::int64_t layer)
     : config_(config),
-      fourier_(recipe_of(config.self_attention).has_weights() ? std::nullopt : std::optional<Fourier>(std::in_place, *this, config.width)),
+      fourier_(recipe_of(config.self_attention).has_weights()
+                   ? std::nullopt
+                   : std::optional<Fourier>(std::in_place, *this, config.width)),
       self_attn_(fourier_
                      ? MultiHeadAttention(nullptr)
                      : register_module("self_attn", MultiHeadAttention(attention_of(config, place_of(kind), layer)))),

@@ -24,12 +24,11 @@
 #include <vector>
 
 #include "core/options.hpp"
-#include "models/attention/head_place.hpp"
+#include "models/attention/kinds.hpp"
 #include "models/attention/multi_head.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/norm.hpp"
-#include "models/transformer/feed_forward.hpp"
-#include "models/transformer/fourier.hpp"
+#include "models/transformer/sublayers.hpp"
 
 namespace attend {
 

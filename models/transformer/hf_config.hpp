@@ -13,7 +13,7 @@
 
 #include "core/json.hpp"
 #include "core/options.hpp"
-#include "models/transformer/feed_forward.hpp"
+#include "models/transformer/sublayers.hpp"
 
 namespace attend {
 

@@ -11,7 +11,6 @@
 
 #include "models/attention/parts.hpp"
 #include "models/layers/layers.hpp"
-#include "models/layers/row_table.hpp"
 
 namespace attend {
 

@@ -17,8 +17,8 @@
 #include <filesystem>
 #include <string>
 
-#include "core/tensor_directory.hpp"
-#include "data/tokenizer/marian_vocabulary.hpp"
+#include "core/safetensors.hpp"
+#include "data/tokenizer/hugging_face_vocabulary.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/translation/config.hpp"
 #include "models/translation/factory.hpp"

@@ -25,9 +25,8 @@
 #include "models/layers/layers.hpp"
 #include "models/layers/recurrent.hpp"
 #include "models/ops/steps.hpp"
-#include "models/translation/kinds.hpp"
+#include "models/translation/config.hpp"
 #include "models/translation/seq2seq.hpp"
-#include "models/translation/source_embedding.hpp"
 
 namespace attend {
 

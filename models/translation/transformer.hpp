@@ -22,7 +22,6 @@
 #include "models/transformer/positions.hpp"
 #include "models/translation/config.hpp"
 #include "models/translation/seq2seq.hpp"
-#include "models/translation/source_embedding.hpp"
 
 namespace attend {
 

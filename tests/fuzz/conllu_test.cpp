@@ -1,5 +1,5 @@
 // A file of dependency trees that was damaged at random is refused or read as trees whose words stand in their text.
-#include "data/text/conllu.hpp"
+#include "data/text/conll.hpp"
 
 #include <gtest/gtest.h>
 

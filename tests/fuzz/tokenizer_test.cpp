@@ -14,7 +14,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/random.hpp"
-#include "data/tokenizer/wordpiece_json.hpp"
+#include "data/tokenizer/wordpiece.hpp"
 #include "tests/support/protobuf.hpp"
 #include "tests/support/tokenizer.hpp"
 #include "tests/support/user_error.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "eval/attention.hpp"
-#include "models/attention/cut_weights.hpp"
+#include "models/attention/edits.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/heads.hpp"
 #include "tests/support/layout.hpp"

@@ -12,9 +12,7 @@
 
 #include "eval/attention.hpp"
 #include "eval/translate.hpp"
-#include "models/attention/cut_weights.hpp"
-#include "models/attention/replaced_weights.hpp"
-#include "models/attention/silenced_heads.hpp"
+#include "models/attention/edits.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/device.hpp"
 #include "tests/support/families.hpp"

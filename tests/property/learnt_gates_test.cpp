@@ -1,5 +1,5 @@
 // Gates of heads: their distribution by closed forms, their effect in a model, and the penalty beside its loss.
-#include "models/attention/learnt_gates.hpp"
+#include "models/attention/edits.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "models/attention/two_streams.hpp"
+#include "models/attention/heads.hpp"
 #include "models/bert/bert.hpp"
 #include "models/bert/bert_config.hpp"
 #include "models/layers/layers.hpp"

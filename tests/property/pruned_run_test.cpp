@@ -1,6 +1,6 @@
 // A pruned run computes the same as the whole one with the same heads silenced, whatever its attention; it can be
 // pruned again.
-#include "models/run/pruned_run.hpp"
+#include "models/run/new_run.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,11 +14,10 @@
 #include "core/files.hpp"
 #include "eval/language_score.hpp"
 #include "eval/score.hpp"
-#include "models/attention/silenced_heads.hpp"
+#include "models/attention/edits.hpp"
 #include "models/layers/layers.hpp"
 #include "models/run/bert_run.hpp"
 #include "models/run/language_run.hpp"
-#include "models/run/new_run.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/small_run.hpp"
 #include "tests/support/temporary.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "eval/attention.hpp"
-#include "models/attention/hard.hpp"
+#include "models/attention/weights.hpp"
 #include "models/layers/layers.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/translation/factory.hpp"

@@ -1,7 +1,7 @@
 // Silencing a head of a BERT or a language model equals not reading its output (edits_test.cpp: of translation models).
 // The changes of losses without heads are means by piece, importances are derivatives of the loss by gates, and pruning
 // follows them.
-#include "models/attention/silenced_heads.hpp"
+#include "models/attention/edits.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/report/language_comparison.hpp"
+#include "analysis/report/comparison.hpp"
 
 namespace attend {
 

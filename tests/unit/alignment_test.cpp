@@ -1,5 +1,5 @@
 // Weights of pieces merged into weights of words, and the links that follow.
-#include "eval/alignment.hpp"
+#include "eval/pair_attention.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "eval/pair_attention.hpp"
 #include "tests/support/small_run.hpp"
 
 namespace attend {

@@ -8,15 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "analysis/attention_maps.hpp"
+#include "analysis/attention_output.hpp"
 #include "analysis/attention_statistics.hpp"
-#include "analysis/beams.hpp"
-#include "analysis/calibration.hpp"
 #include "analysis/cross_scores.hpp"
-#include "analysis/kept_attention.hpp"
 #include "analysis/report/sentence_data.hpp"
-#include "eval/metrics/chrf.hpp"
-#include "models/attention/cut_weights.hpp"
+#include "analysis/searches.hpp"
+#include "eval/metrics/ngram_metrics.hpp"
+#include "models/attention/edits.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/small_run.hpp"
 
@@ -27,7 +25,7 @@ ForcedPiece forced(double confidence, bool is_best) {
   return {.log_prob = std::log(confidence / 2), .best_log_prob = std::log(confidence), .is_best = is_best};
 }
 
-// The example of calibration.hpp.
+// The example of cross_scores.hpp.
 TEST(CalibrationOfReferences, IsCountedInBinsOfConfidence) {
   const std::vector<TargetScore> reference = {{.pieces = {forced(0.95, true), forced(0.55, false)}},
                                               {.pieces = {forced(0.55, true)}},

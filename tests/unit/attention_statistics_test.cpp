@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "analysis/attention_maps.hpp"
+#include "analysis/attention_output.hpp"
 #include "core/error.hpp"
 
 namespace attend {

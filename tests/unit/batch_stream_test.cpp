@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "data/batch/parallel_batches.hpp"
+#include "data/batch/sources.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "tests/support/temporary.hpp"
 

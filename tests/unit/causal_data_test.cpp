@@ -1,5 +1,5 @@
 // What a language model is trained on: one stream of documents in, segments and the next token of each out.
-#include "data/batch/causal_data.hpp"
+#include "data/batch/sources.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/manifest.hpp"
+#include "core/safetensors.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {

@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
-#include "core/manifest.hpp"
+#include "core/safetensors.hpp"
 #include "tests/support/point_task.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/user_error.hpp"

@@ -1,5 +1,5 @@
 // Accuracies and tests of systems on minimal pairs, from log-probabilities written here.
-#include "analysis/contrasts.hpp"
+#include "analysis/pair_tests.hpp"
 
 #include <gtest/gtest.h>
 

@@ -42,11 +42,14 @@ struct Form {
   PositionKind positions;
   std::int64_t self_window = 0;
 };
-const std::vector<Form> kForms = {
-    {"alibi", PositionKind::alibi},       {"t5", PositionKind::t5},
-    {"window", PositionKind::none, 3},    {"t5 in a window", PositionKind::t5, 20},
-    {"transformer-xl", PositionKind::transformer_xl}, {"transformer-xl in a window", PositionKind::transformer_xl, 20},
-    {"relative", PositionKind::relative}, {"relative in a window", PositionKind::relative, 20}};
+const std::vector<Form> kForms = {{"alibi", PositionKind::alibi},
+                                  {"t5", PositionKind::t5},
+                                  {"window", PositionKind::none, 3},
+                                  {"t5 in a window", PositionKind::t5, 20},
+                                  {"transformer-xl", PositionKind::transformer_xl},
+                                  {"transformer-xl in a window", PositionKind::transformer_xl, 20},
+                                  {"relative", PositionKind::relative},
+                                  {"relative in a window", PositionKind::relative, 20}};
 
 HeadsConfig config_of(const Form& form, std::int64_t size, bool causal) {
   return {.place = causal ? AttentionPlace::decoder : AttentionPlace::encoder,

@@ -8,10 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "models/attention/alibi.hpp"
-#include "models/attention/self_window.hpp"
-#include "models/attention/t5.hpp"
-#include "models/attention/transformer_xl.hpp"
+#include "models/attention/relative_positions.hpp"
+#include "models/attention/scopes.hpp"
 
 namespace attend {
 namespace {

@@ -1,5 +1,5 @@
 // Words for gaps and vectors of texts, out of an encoder of random weights.
-#include "eval/fill_mask.hpp"
+#include "eval/encoder_output.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "eval/embed.hpp"
 #include "models/bert/bert_config.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/tokenizer.hpp"

@@ -14,7 +14,7 @@
 #include "analysis/report/faithfulness_sections.hpp"
 #include "analysis/token_importance.hpp"
 #include "core/json.hpp"
-#include "data/batch/labelled_batch.hpp"
+#include "data/batch/batch.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
 #include "tests/support/families.hpp"

@@ -1,5 +1,5 @@
 // Operations of a forward pass, counted a second time from the equations of each family.
-#include "analysis/flops.hpp"
+#include "analysis/cost.hpp"
 
 #include <gtest/gtest.h>
 

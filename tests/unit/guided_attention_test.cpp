@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "data/batch/parallel_batches.hpp"
+#include "data/batch/sources.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/families.hpp"
@@ -22,7 +22,6 @@
 #include "tests/support/temporary.hpp"
 #include "tests/support/user_error.hpp"
 #include "train/translation/objective.hpp"
-#include "train/translation/piece_links.hpp"
 
 namespace attend {
 namespace {

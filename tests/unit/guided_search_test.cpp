@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "eval/line_requests.hpp"
-#include "eval/search/source_coverage.hpp"
+#include "eval/search/hypothesis.hpp"
 #include "tests/support/hash_model.hpp"
 #include "tests/support/user_error.hpp"
 

@@ -11,14 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/early_stopping.hpp"
 #include "analysis/hidden_state_probes.hpp"
 #include "analysis/linear_probe.hpp"
-#include "analysis/probed_words.hpp"
 #include "analysis/structural_probe.hpp"
 #include "core/files.hpp"
 #include "core/random.hpp"
-#include "eval/metrics/labels.hpp"
+#include "eval/metrics/predictions.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/small_run.hpp"

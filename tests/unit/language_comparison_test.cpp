@@ -15,13 +15,13 @@
 #include <string>
 #include <vector>
 
+#include "analysis/compared_inputs.hpp"
 #include "analysis/context_loss.hpp"
 #include "analysis/pair_tests.hpp"
-#include "analysis/test_documents.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
+#include "eval/language_score.hpp"
 #include "eval/metrics/significance.hpp"
-#include "eval/token_log_probs.hpp"
 #include "models/language/language_options.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/families.hpp"

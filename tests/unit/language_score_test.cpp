@@ -1,7 +1,7 @@
 // The probability of a text, in one forward pass, is what stepping through it says; windows, batches and workers change
 // nothing that they should not.
 #include "eval/language_score.hpp"
-#include "eval/scored_window.hpp"
+#include "eval/forced_decoding.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/signals.hpp"
-#include "eval/batches.hpp"
+#include "core/process.hpp"
+#include "eval/workers.hpp"
 #include "models/language/language_options.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/tokenizer.hpp"

@@ -103,9 +103,10 @@ TEST(LanguageOptions, AMemoryIsNotCountedInStatisticsOfBatches) {
   options.memory = 8;
   options.stack.block.positions = PositionKind::transformer_xl;
   options.stack.block.norm_kind = NormKind::batch;
-  EXPECT_EQ(error_and_remedy_of([&] { make_language_model(options, 23); }),
-            "memory is 8, but norm-kind is batch, and with norm pre its statistics would count remembered tokens again | "
-            "choose --norm-kind layer or rms, or --norm post, or drop --memory");
+  EXPECT_EQ(
+      error_and_remedy_of([&] { make_language_model(options, 23); }),
+      "memory is 8, but norm-kind is batch, and with norm pre its statistics would count remembered tokens again | "
+      "choose --norm-kind layer or rms, or --norm post, or drop --memory");
   options.stack.block.norm = NormPlace::post;  // every norm reads new tokens alone
   EXPECT_NO_THROW(make_language_model(options, 23));
 }

@@ -16,7 +16,7 @@
 #include "tests/support/sentences.hpp"
 #include "tests/support/user_error.hpp"
 #include "train/pretraining/config.hpp"
-#include "train/pretraining/language_objective.hpp"
+#include "train/pretraining/objective.hpp"
 
 namespace attend {
 namespace {

@@ -17,11 +17,10 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/host.hpp"
-#include "core/parallel.hpp"
+#include "core/process.hpp"
 #include "tests/support/user_error.hpp"
 #include "train/memory_limit.hpp"
-#include "train/run_config.hpp"
+#include "train/run_directory.hpp"
 
 namespace attend {
 namespace {

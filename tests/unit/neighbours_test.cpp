@@ -12,7 +12,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
-#include "data/tokenizer/wordpiece_json.hpp"
+#include "data/tokenizer/wordpiece.hpp"
 #include "tests/support/small_run.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/user_error.hpp"

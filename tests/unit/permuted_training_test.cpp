@@ -9,8 +9,8 @@
 
 #include "core/conditions.hpp"
 #include "core/files.hpp"
-#include "data/batch/pretraining_data.hpp"
-#include "data/corpus/permutation.hpp"
+#include "data/batch/sources.hpp"
+#include "data/corpus/masking.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/layers/layers.hpp"
 #include "models/run/bert_run.hpp"

@@ -1,4 +1,4 @@
-#include "train/pretraining/phases.hpp"
+#include "train/pretraining/config.hpp"
 
 #include <gtest/gtest.h>
 

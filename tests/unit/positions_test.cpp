@@ -9,12 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "models/attention/relative.hpp"
-#include "models/attention/rotary.hpp"
-#include "models/attention/scaled_dot.hpp"
+#include "models/attention/relative_positions.hpp"
+#include "models/attention/scores.hpp"
 #include "models/attention/weights.hpp"
 #include "models/bert/hf.hpp"
-#include "models/layers/row_table.hpp"
+#include "models/layers/layers.hpp"
 #include "models/transformer/positions.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/layout.hpp"

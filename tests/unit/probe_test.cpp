@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/distant_pairs.hpp"
+#include "analysis/breakdowns.hpp"
 #include "analysis/positions.hpp"
 #include "core/error.hpp"
-#include "core/host.hpp"
+#include "core/process.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/tokenizer.hpp"

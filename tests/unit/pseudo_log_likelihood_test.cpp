@@ -1,5 +1,5 @@
 // Pseudo-log-likelihoods are what a BERT says of each piece when it is masked by hand.
-#include "eval/pseudo_log_likelihood.hpp"
+#include "eval/encoder_output.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

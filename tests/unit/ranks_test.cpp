@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/host.hpp"
+#include "core/process.hpp"
 #include "tests/support/several_ranks.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/user_error.hpp"

@@ -1,5 +1,5 @@
 // Hard attention's gradient: samples and REINFORCE beside the exact expectation, by enumeration.
-#include "train/translation/reinforce.hpp"
+#include "train/translation/objective.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <vector>
 
-#include "models/attention/hard.hpp"
+#include "models/attention/weights.hpp"
 #include "tests/support/layout.hpp"
 
 namespace attend {

@@ -1,5 +1,5 @@
 // Other weights in place of attention: those of given links, and what a translation model loses with them.
-#include "analysis/replaced_attention.hpp"
+#include "analysis/faithfulness.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "eval/metrics/bleu.hpp"
+#include "eval/metrics/ngram_metrics.hpp"
 #include "eval/translate.hpp"
-#include "models/attention/replaced_weights.hpp"
-#include "models/attention/silenced_heads.hpp"
+#include "models/attention/edits.hpp"
 #include "tests/support/small_run.hpp"
 
 namespace attend {

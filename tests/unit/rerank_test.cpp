@@ -1,5 +1,5 @@
 // Reranking and minimum Bayes risk: scores and orders computed by hand.
-#include "eval/rerank.hpp"
+#include "eval/postprocess.hpp"
 
 #include <gtest/gtest.h>
 

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/signals.hpp"
+#include "core/process.hpp"
 #include "eval/translate.hpp"
-#include "models/attention/replaced_weights.hpp"
+#include "models/attention/edits.hpp"
 #include "models/run/device.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/families.hpp"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/json.hpp"
-#include "eval/search/processor.hpp"
+#include "eval/search/processors.hpp"
 #include "tests/support/user_error.hpp"
 
 namespace attend {

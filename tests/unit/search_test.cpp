@@ -14,8 +14,8 @@
 #include <numeric>
 
 #include "core/error.hpp"
+#include "core/process.hpp"
 #include "core/random.hpp"
-#include "core/signals.hpp"
 
 namespace attend {
 namespace {

@@ -9,17 +9,12 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "models/attention/dense_synthesizer.hpp"
-#include "models/attention/dot.hpp"
-#include "models/attention/elu1.hpp"
-#include "models/attention/mixture.hpp"
 #include "models/attention/multi_head.hpp"
-#include "models/attention/patterns.hpp"
-#include "models/attention/random_synthesizer.hpp"
-#include "models/attention/uniform.hpp"
+#include "models/attention/scores.hpp"
+#include "models/attention/synthesizers.hpp"
 #include "models/attention/weights.hpp"
 #include "models/transformer/block_options.hpp"
-#include "models/transformer/fourier.hpp"
+#include "models/transformer/sublayers.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/layout.hpp"
 #include "tests/support/user_error.hpp"
@@ -192,22 +187,27 @@ TEST(StandIns, HaveTheMapsThatTheyRead) {
   EXPECT_EQ(parameters_with(attention, ProjectionKind::none), Shapes{});
 }
 
+Fourier fourier(std::int64_t width) {
+  torch::nn::Module owner("owner");
+  return {owner, width};
+}
+
 TEST(StandIns, FourierHasTheSumsOfItsExample) {
   const Tensor x = torch::tensor({{3.0f}, {5.0f}});
-  expect_near_equal(Fourier(1).within(x, layout_of({2}), nullptr), torch::tensor({{8.0f}, {-2.0f}}));
+  expect_near_equal(fourier(1).within(x, layout_of({2}), nullptr), torch::tensor({{8.0f}, {-2.0f}}));
 }
 
 TEST(StandIns, FourierIsTheRealPartOfATransformOfEachSentence) {
   const Layout layout = layout_of({5, 1, 7});
   const Tensor x = torch::randn({13, 6});
-  const Tensor y = Fourier(6).within(x, layout, nullptr);
+  const Tensor y = fourier(6).within(x, layout, nullptr);
   for (std::int64_t b = 0; b < layout.size(); ++b) {
     const Tensor own = x.narrow(0, layout.offsets[b], layout.length(b));
     const Tensor expected = at::real(at::fft_fft2(own));  // sums of up to 42 numbers, with angles in fp32
     EXPECT_TRUE(at::allclose(y.narrow(0, layout.offsets[b], layout.length(b)), expected, 1e-4, 5e-5)) << b;
   }
   const Selection selected = select({1, 4, 5, 6, 12}, layout, torch::kCPU);
-  EXPECT_TRUE(at::allclose(Fourier(6).within(x, layout, &selected), selected.of(y), 1e-4, 5e-5));
+  EXPECT_TRUE(at::allclose(fourier(6).within(x, layout, &selected), selected.of(y), 1e-4, 5e-5));
 }
 
 TEST(StandIns, WhatContradictsThemIsRefused) {

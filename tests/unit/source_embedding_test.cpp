@@ -1,6 +1,6 @@
 // Source factors in models: their embedding beside a plain formulation, the properties of every family with them, and
 // what scores, translations and attention make of labels.
-#include "models/translation/source_embedding.hpp"
+#include "models/translation/seq2seq.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "data/batch/parallel_batches.hpp"
+#include "data/batch/sources.hpp"
 #include "eval/pair_attention.hpp"
 #include "eval/score.hpp"
 #include "eval/translate.hpp"

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "analysis/trained_run.hpp"
+#include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/hash.hpp"
 #include "models/layers/weights_io.hpp"
 #include "tests/support/small_run.hpp"
 #include "tests/support/tokenizer.hpp"

@@ -1,4 +1,4 @@
-#include "train/tensorboard.hpp"
+#include "train/event_log.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/error.hpp"
-#include "core/signals.hpp"
+#include "core/process.hpp"
 #include "tests/support/point_task.hpp"
 #include "tests/support/several_ranks.hpp"
 #include "tests/support/temporary.hpp"

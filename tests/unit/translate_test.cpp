@@ -11,7 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/manifest.hpp"
+#include "core/safetensors.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/device.hpp"
@@ -20,7 +20,7 @@
 #include "models/translation/transformer.hpp"
 #include "tests/support/small_run.hpp"
 #include "tests/support/temporary.hpp"
-#include "train/translation/task.hpp"
+#include "train/translation/job.hpp"
 
 namespace attend {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "eval/metrics/bleu.hpp"
+#include "eval/metrics/ngram_metrics.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {

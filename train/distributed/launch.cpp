@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
-#include "core/number.hpp"
+#include "core/text.hpp"
 
 namespace attend {
 namespace {

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/host.hpp"
+#include "core/process.hpp"
 
 namespace attend {
 namespace {

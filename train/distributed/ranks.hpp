@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "data/batch/batch_stream.hpp"
-#include "train/distributed/communicator.hpp"
 #include "train/distributed/launch.hpp"
 
 namespace attend {

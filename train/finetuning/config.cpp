@@ -3,7 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "core/error.hpp"
-#include "core/number.hpp"
+#include "core/text.hpp"
 
 namespace attend {
 

@@ -9,9 +9,9 @@
 #include "core/options.hpp"
 #include "data/task/samples.hpp"
 #include "eval/answers/answers.hpp"
-#include "models/text/text_options.hpp"
+#include "models/text/encoder.hpp"
 #include "train/optimiser.hpp"
-#include "train/run_config.hpp"
+#include "train/run_directory.hpp"
 #include "train/schedule.hpp"
 #include "train/trainer.hpp"
 

@@ -12,7 +12,7 @@
 #include "core/log.hpp"
 #include "core/random.hpp"
 #include "data/task/record_format.hpp"
-#include "data/task/task_split.hpp"
+#include "data/task/samples.hpp"
 #include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "models/layers/initialise.hpp"

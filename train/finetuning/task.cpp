@@ -11,9 +11,9 @@
 #include <string_view>
 
 #include "core/error.hpp"
-#include "core/number.hpp"
 #include "core/random.hpp"
-#include "data/batch/labelled_batch.hpp"
+#include "core/text.hpp"
+#include "data/batch/batch.hpp"
 #include "data/task/record_format.hpp"
 #include "eval/answers/answers.hpp"
 #include "models/run/run.hpp"

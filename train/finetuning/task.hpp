@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "data/batch/labelled_batch.hpp"
+#include "data/batch/batch.hpp"
 #include "data/task/labelled_task.hpp"
-#include "data/task/task_split.hpp"
+#include "data/task/samples.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "models/text/text_model.hpp"
 #include "train/finetuning/config.hpp"

@@ -1,4 +1,4 @@
-// The complete configuration of a pretraining run: the options of `attend pretrain`, and RUN/config.toml.
+// The options of a pretraining run, and its phases.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,37 @@
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/language/language_options.hpp"
 #include "train/optimiser.hpp"
-#include "train/pretraining/phases.hpp"
-#include "train/run_config.hpp"
+#include "train/run_directory.hpp"
 #include "train/schedule.hpp"
 #include "train/trainer.hpp"
 
 namespace attend {
 
+// Pretraining in phases: short sequences for most of the updates and long ones at the end (arXiv 1810.04805, appendix
+// A.2), or small batches first, then larger ones.
+//
+//   --phase 128:90% --phase 512:10%                                       two lengths
+//   --phase 128@1024:5% --phase 128@2048:5% --phase 128@4096:90%          growing batches
+
+struct Phase {
+  std::int64_t length = 0;      // tokens of a sequence
+  std::int64_t max_tokens = 0;  // of a batch
+  double end = 1;               // share of all updates after which the next phase starts
+  bool pairs = true;            // false: single segments, even if the objective has pairs
+};
+
+// Parses phases as above, LENGTH[@MAX-TOKENS]:SHARE%; at least one. `max_tokens` is the default. Throws UserError,
+// named by `origin`, for an invalid phase, shares that do not sum to 100%, and a batch too small for a sequence.
+std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std::string& origin,
+                                std::int64_t max_tokens);
+
+// Sequences of 16, then 32 tokens (if shorter than `length`) for three quarters and one quarter of the fraction `share`
+// of the updates, then of `length`. In a 16-token sequence even uniform attention gives each neighbour 1/16 of its
+// weight, a gradient large enough to start from. Short phases have no sentence pairs, whose parts would be only a few
+// words.
+std::vector<Phase> short_first(double share, std::int64_t length, std::int64_t max_tokens);
+
+// The complete configuration of a pretraining run: the options of `attend pretrain`, and RUN/config.toml.
 struct PretrainingConfig {
   RunConfig run = {};
   PretrainingKind objective = PretrainingKind::masked;

@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
-#include "core/number.hpp"
+#include "core/text.hpp"
 #include "data/text/documents.hpp"
 #include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
@@ -19,7 +19,6 @@
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/language_run.hpp"
 #include "models/run/run.hpp"
-#include "train/pretraining/language_task.hpp"
 #include "train/pretraining/task.hpp"
 #include "train/session.hpp"
 

@@ -1,17 +1,22 @@
-// The two objectives of BERT (arXiv 1810.04805, section 3.1), prediction of masked tokens and of the relation of two
-// parts of a sequence; or that of XLNet (1906.08237, section 2.3, partial prediction), prediction of the last tokens of
-// an order.
+// The objectives of pretraining: of BERT, and of language models.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "data/batch/batch.hpp"
 #include "models/bert/bert.hpp"
-#include "train/objective.hpp"
+#include "models/language/language_model.hpp"
+#include "train/task.hpp"
 #include "train/watch.hpp"
 
 namespace attend {
 
+// The two objectives of BERT (arXiv 1810.04805, section 3.1), prediction of masked tokens and of the relation of two
+// parts of a sequence; or that of XLNet (1906.08237, section 2.3, partial prediction), prediction of the last tokens of
+// an order.
 class PretrainingObjective : public Objective<PretrainingBatch> {
  public:
   explicit PretrainingObjective(BertForPretraining model) : model_(std::move(model)) {}
@@ -41,6 +46,32 @@ class PretrainingObjective : public Objective<PretrainingBatch> {
 
  private:
   BertForPretraining model_;
+};
+
+// The objective of a language model: the cross-entropy of each token, given those before it.
+//
+// A model that carries state from one segment of a text to the next (truncated backpropagation through time) starts
+// from the state after the previous batch of the same lane (data/batch/sources.hpp). An update that is abandoned
+// leaves the carried state unchanged.
+class LanguageObjective : public Objective<LanguageBatch> {
+ public:
+  // For a model that carries state: batches of `lanes` lanes, each of `rows` segments. Otherwise `lanes` is 0.
+  LanguageObjective(LanguageModel model, std::int64_t lanes, std::int64_t rows, torch::Device device);
+
+  std::vector<LossTerm> terms(const LanguageBatch& batch) const override {
+    return {{.name = "loss", .weight = 1, .count = batch.labels_M.size(0), .has_perplexity = true}};
+  }
+  std::vector<LossSum> losses(const LanguageBatch& batch, Pass& pass) const override;
+  void show(const LanguageBatch& batch, Watch& watch) const override;
+
+  // The carried state, one tensor for each lane and part: "carried.LANE.PART".
+  NamedTensors state() const override;
+  void update_made(std::span<const double> means) override;
+
+ private:
+  LanguageModel model_;
+  std::vector<std::vector<torch::Tensor>> carried_;        // parts of each lane, fp32
+  mutable std::vector<std::vector<torch::Tensor>> after_;  // the same after this update
 };
 
 }  // namespace attend

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "core/error.hpp"
-#include "core/number.hpp"
-#include "models/attention/head_place.hpp"
+#include "core/text.hpp"
+#include "models/attention/kinds.hpp"
 #include "models/translation/factory.hpp"
 
 namespace attend {

@@ -1,3 +1,47 @@
+// The losses of translation.
+#pragma once
+
+#include <torch/types.h>
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/options.hpp"
+#include "data/batch/batch.hpp"
+#include "models/attention/edits.hpp"
+#include "models/layers/pass.hpp"
+#include "models/layers/weights_io.hpp"
+#include "models/translation/seq2seq.hpp"
+#include "train/task.hpp"
+#include "train/translation/guided_attention.hpp"
+
+namespace attend {
+
+// The gradient of hard attention's samples (Williams 1992, REINFORCE; Xu et al. 2015, arXiv 1502.03044, eq. 11 and 12).
+// For target positions t with sampled source positions s_t,
+//   loss = -λ_r Σ_t (R_t - b n_t) log a_t(s_t) - λ_e Σ_t H[a_t]
+// where R_t = Σ_{u≥t} log p(y_u | …) is the log-probability of the n_t words from t on (only these depend on s_t), and
+// H the entropy. The baseline b lowers the variance: the moving average of the log-probability of a word over past
+// updates, or before the first one its mean in the batch. R_t and b are constants to the gradient.
+class Reinforce {
+ public:
+  Reinforce(double weight, double entropy_weight);
+
+  // The loss, summed over a batch of sentences with this layout. nll_M [M]: the negative log-likelihood of each word.
+  torch::Tensor loss(const SampledChoices& sampled, const torch::Tensor& nll_M, const Layout& layout) const;
+
+  // Called after each update with the mean log-probability of its words.
+  void move_baseline(double log_probability);
+
+  // The baseline, stored in checkpoints.
+  NamedTensors state() const { return {{"reinforce.baseline", baseline_}}; }
+
+ private:
+  double weight_, entropy_weight_;
+  torch::Tensor baseline_;  // Σ_k 0.1 · 0.9^k mean_k and Σ_k 0.1 · 0.9^k over updates k, latest first; b is their ratio
+};
+
 // Label-smoothed cross-entropy of the target under teacher forcing (Szegedy et al. 2016, arXiv 1512.00567), optionally
 // with scheduled sampling, guided attention, and REINFORCE for the samples of hard attention.
 //
@@ -10,23 +54,9 @@
 // reg_label_smooth_cross_entropy.py), so the cross-entropy is twice the usual one. The log reports the mean of both
 // cross-entropies, and the divergence (without α) as r_drop.
 //
-// A model with gates on its heads (models/attention/learnt_gates.hpp) has the penalty λ Σ P(g ≠ 0) over all heads,
+// A model with gates on its heads (models/attention/edits.hpp) has the penalty λ Σ P(g ≠ 0) over all heads,
 // added to the mean loss of a target token (Voita et al. 2019, arXiv 1905.09418, section 6.1), once per update whatever
 // its batches and processes. The log has the sum (without λ), the expected number of open gates, as open_gates.
-#pragma once
-
-#include <optional>
-#include <span>
-#include <vector>
-
-#include "core/options.hpp"
-#include "models/attention/learnt_gates.hpp"
-#include "models/translation/seq2seq.hpp"
-#include "train/objective.hpp"
-#include "train/translation/guided_attention.hpp"
-#include "train/translation/reinforce.hpp"
-
-namespace attend {
 
 // The growth of the fraction of own predictions with the fraction u of training done: u, 1 - 0.01^u, or 1 / (1 + exp(12
 // (1/2 - u))) (Bengio et al. 2015, arXiv 1506.03099, section 2.4, mirrored: the paper gives the fraction of reference

@@ -6,7 +6,7 @@
 // steps. In the loop, LSTM and tanh cells need one product, [W_x U] [x; h]. A GRU needs U h + b separately, so its loop
 // has a product for x and one for h.
 //
-// Backward, from dh_t and the carried gradient (lower-case letters are gates as in cell_kind.hpp):
+// Backward, from dh_t and the carried gradient (lower-case letters are gates as in elementwise.hpp):
 //   lstm  dc_t += dh o (1 - tanh²(c)),  dc_{t-1} = f dc_t,
 //         dz = [dc g i (1 - i), dc c_{t-1} f (1 - f), dc i (1 - g²), dh tanh(c) o (1 - o)]
 //   gru   dn = dh (1 - z) (1 - n²),  dz = dh (h_{t-1} - n) z (1 - z),  dr = dn (U_n h + b) r (1 - r),

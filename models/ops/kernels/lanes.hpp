@@ -171,7 +171,7 @@ ATTEND_INLINE void weighted_sum(std::int64_t width, std::int64_t count, const fl
   }
 }
 
-// The factors of elements i, i + 1, … (mask.hpp).
+// The factors of elements i, i + 1, … (elementwise.hpp).
 ATTEND_INLINE Floats keep(const DropoutMask& mask, std::uint32_t i) {
   Words x = (lane_numbers() + i) * DropoutMask::kStride + mask.low();
   x = (x ^ (x >> 16)) * DropoutMask::kFirst;

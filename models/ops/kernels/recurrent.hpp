@@ -2,7 +2,7 @@
 // callers can divide rows among threads.
 #pragma once
 
-#include "models/ops/cell_kind.hpp"
+#include "models/ops/elementwise.hpp"
 #include "models/ops/kernels/types.hpp"
 
 namespace attend::ops::kernels {

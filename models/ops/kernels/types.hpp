@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "models/ops/mask.hpp"
+#include "models/ops/elementwise.hpp"
 
 namespace attend::ops::kernels {
 

@@ -3,14 +3,14 @@
 
 #include <ATen/ATen.h>
 
-#include "models/ops/mask.hpp"
+#include "models/ops/elementwise.hpp"
 
 namespace attend::ops::plain {
 namespace {
 
 using torch::Tensor;
 
-// The mask of mask.hpp in 64-bit integers, since ATen lacks unsigned 32-bit arithmetic.
+// The mask of elementwise.hpp in 64-bit integers, since ATen lacks unsigned 32-bit arithmetic.
 Tensor dropout_mask(at::IntArrayRef sizes, Dropout dropout, const Tensor& like) {
   const DropoutMask mask(dropout);
   const auto low_32 = [](const Tensor& x) { return x.bitwise_and(0xffffffffLL); };

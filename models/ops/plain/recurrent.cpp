@@ -1,4 +1,4 @@
-// The plain formulations of cell_step and recurrent_layer: the equations of cell_kind.hpp, step by step.
+// The plain formulations of cell_step and recurrent_layer: the equations of elementwise.hpp, step by step.
 #include "models/ops/paths.hpp"
 
 #include <ATen/ATen.h>

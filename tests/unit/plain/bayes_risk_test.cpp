@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "core/random.hpp"
-#include "eval/metrics/bleu.hpp"
-#include "eval/metrics/chrf.hpp"
+#include "eval/metrics/ngram_metrics.hpp"
 
 namespace attend::metrics {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/clock.hpp"
+#include "core/process.hpp"
 
 #include <gmock/gmock.h>
 

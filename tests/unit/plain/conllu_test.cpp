@@ -1,5 +1,5 @@
 // Dependency trees in CoNLL-U: what is read, where each word stands in the text, and what is refused by file and line.
-#include "data/text/conllu.hpp"
+#include "data/text/conll.hpp"
 
 #include <gtest/gtest.h>
 

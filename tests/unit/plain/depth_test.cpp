@@ -10,7 +10,6 @@
 
 #include "analysis/report/chart.hpp"
 #include "analysis/report/json.hpp"
-#include "analysis/report/markdown.hpp"
 #include "analysis/report/page.hpp"
 #include "analysis/report/sections.hpp"
 #include "core/json.hpp"

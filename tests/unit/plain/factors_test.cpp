@@ -1,5 +1,5 @@
 // Labels of source words: read beside a text, as ids beside its pieces, kept with tokenizers and in the cache.
-#include "data/text/factors.hpp"
+#include "data/text/parallel.hpp"
 
 #include <gtest/gtest.h>
 

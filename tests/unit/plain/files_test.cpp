@@ -10,10 +10,10 @@
 #include <chrono>
 #include <csignal>
 
+#include "core/bytes.hpp"
 #include "core/error.hpp"
-#include "core/hash.hpp"
 #include "core/json.hpp"
-#include "core/signals.hpp"
+#include "core/process.hpp"
 #include "tests/support/temporary.hpp"
 
 namespace attend {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "analysis/report/json.hpp"
-#include "analysis/report/markdown.hpp"
 #include "analysis/report/page.hpp"
+#include "analysis/report/sections.hpp"
 #include "core/json.hpp"
 
 namespace attend {

@@ -1,6 +1,6 @@
 // Metrics of labels, numbers, tags and answers against what scikit-learn, SciPy, seqeval and SQuAD's scripts say of
 // fixtures/labels.json (tests/parity/make_fixtures_labels.py).
-#include "eval/metrics/labels.hpp"
+#include "eval/metrics/predictions.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "core/json.hpp"
-#include "eval/metrics/chunks.hpp"
-#include "eval/metrics/spans.hpp"
 
 namespace attend::metrics {
 namespace {

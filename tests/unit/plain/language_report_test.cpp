@@ -7,7 +7,6 @@
 #include <string>
 
 #include "analysis/report/json.hpp"
-#include "analysis/report/markdown.hpp"
 #include "analysis/report/page.hpp"
 #include "analysis/report/sections.hpp"
 #include "core/files.hpp"

@@ -9,7 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/utf8.hpp"
+#include "core/text.hpp"
 #include "data/text/parallel.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/user_error.hpp"

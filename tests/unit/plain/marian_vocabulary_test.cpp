@@ -1,5 +1,5 @@
 // The tokenizers of a MarianMT directory: ids of vocab.json, segmentation of the SentencePiece models.
-#include "data/tokenizer/marian_vocabulary.hpp"
+#include "data/tokenizer/hugging_face_vocabulary.hpp"
 
 #include <gtest/gtest.h>
 

@@ -11,10 +11,8 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
-#include "eval/metrics/bleu.hpp"
-#include "eval/metrics/chrf.hpp"
+#include "eval/metrics/ngram_metrics.hpp"
 #include "eval/metrics/ter.hpp"
-#include "eval/metrics/text.hpp"
 #include "eval/metrics/tokenizers.hpp"
 #include "eval/metrics/translation_metrics.hpp"
 #include "tests/support/user_error.hpp"

@@ -1,4 +1,4 @@
-#include "core/number.hpp"
+#include "core/text.hpp"
 
 #include <gtest/gtest.h>
 

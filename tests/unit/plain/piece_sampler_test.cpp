@@ -13,8 +13,8 @@
 
 #include "core/error.hpp"
 #include "data/corpus/batch_order.hpp"
-#include "data/corpus/sampled_pairs.hpp"
-#include "data/tokenizer/sentencepiece_proto.hpp"
+#include "data/corpus/parallel_corpus.hpp"
+#include "data/tokenizer/sentencepiece_model.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/user_error.hpp"

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "analysis/report/json.hpp"
-#include "analysis/report/markdown.hpp"
 #include "analysis/report/page.hpp"
+#include "analysis/report/sections.hpp"
 
 namespace attend {
 namespace {

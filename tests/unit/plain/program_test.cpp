@@ -136,7 +136,8 @@ TEST(Program, FlagsWinOverFilesAndLaterFilesOverEarlier) {
   EXPECT_EQ(drawn.inputs, Words{"x"});
   EXPECT_FALSE(drawn.dry_run);
   EXPECT_FALSE(log::is_quiet());
-  ASSERT_EQ(attend({"draw", "r", "--config", second, "--config", directory.write("quiet.toml", "quiet = true")}).code, 0);
+  ASSERT_EQ(attend({"draw", "r", "--config", second, "--config", directory.write("quiet.toml", "quiet = true")}).code,
+            0);
   EXPECT_TRUE(log::is_quiet());
   ASSERT_EQ(attend({"draw", "r", "--config", directory / "quiet.toml", "--no-quiet"}).code, 0);
   EXPECT_FALSE(log::is_quiet());

@@ -1,5 +1,5 @@
 // The text of progress lines, and where they appear. On a terminal they are tested by system.progress.
-#include "core/progress.hpp"
+#include "core/log.hpp"
 
 #include <gtest/gtest.h>
 

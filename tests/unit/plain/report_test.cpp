@@ -7,18 +7,16 @@
 #include <cstdlib>
 #include <map>
 
-#include "analysis/report/bytes.hpp"
 #include "analysis/report/characters.hpp"
 #include "analysis/report/chart.hpp"
 #include "analysis/report/json.hpp"
-#include "analysis/report/markdown.hpp"
 #include "analysis/report/page.hpp"
 #include "analysis/report/sections.hpp"
 #include "analysis/report/sentence_data.hpp"
-#include "core/base64.hpp"
+#include "core/bytes.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
-#include "core/number.hpp"
+#include "core/text.hpp"
 #include "tests/support/comparison.hpp"
 
 namespace attend {

@@ -14,8 +14,7 @@
 
 #include "core/json.hpp"
 #include "core/random.hpp"
-#include "eval/metrics/bleu.hpp"
-#include "eval/metrics/chrf.hpp"
+#include "eval/metrics/ngram_metrics.hpp"
 #include "eval/metrics/ter.hpp"
 
 namespace attend::metrics {

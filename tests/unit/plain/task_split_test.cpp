@@ -1,5 +1,5 @@
 // Labelled files in, samples out: columns, labels, truncation, windows, tags, and what is refused.
-#include "data/task/task_split.hpp"
+#include "data/task/samples.hpp"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/random.hpp"
-#include "data/text/conllu.hpp"
+#include "data/text/conll.hpp"
 #include "data/toy/world.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/toy_meanings.hpp"

@@ -18,7 +18,6 @@
 #include "core/random.hpp"
 #include "data/text/conll.hpp"
 #include "data/text/documents.hpp"
-#include "data/text/squad.hpp"
 #include "data/text/table.hpp"
 #include "data/toy/corpus.hpp"
 #include "data/toy/questions.hpp"

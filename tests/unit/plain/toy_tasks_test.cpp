@@ -11,8 +11,8 @@
 #include <sstream>
 
 #include "core/random.hpp"
-#include "data/toy/entities.hpp"
 #include "data/toy/questions.hpp"
+#include "data/toy/sets.hpp"
 #include "data/toy/story.hpp"
 #include "data/toy/thesaurus.hpp"
 #include "tests/support/toy_words.hpp"

@@ -1,5 +1,5 @@
 // The dependency trees of the built-in corpus: of given sentences, and what those of all sentences keep to.
-#include "data/toy/trees.hpp"
+#include "data/toy/meaning.hpp"
 
 #include <gtest/gtest.h>
 

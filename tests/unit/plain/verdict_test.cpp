@@ -1,5 +1,5 @@
 // Sentences on tests of pairs: which system they call better, and by how much.
-#include "analysis/report/verdict.hpp"
+#include "analysis/report/section_parts.hpp"
 
 #include <gtest/gtest.h>
 

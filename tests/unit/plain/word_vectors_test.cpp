@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "data/text/word_tests.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/user_error.hpp"
 

@@ -14,11 +14,10 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
-#include "core/utf8.hpp"
+#include "core/text.hpp"
 #include "data/tokenizer/hugging_face_vocabulary.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
-#include "data/tokenizer/wordpiece_json.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/user_error.hpp"
 

@@ -26,9 +26,9 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
-#include "core/signals.hpp"
+#include "core/process.hpp"
 #include "train/distributed/c10d/heartbeat.hpp"
-#include "train/distributed/communicator.hpp"
+#include "train/distributed/launch.hpp"
 
 namespace attend {
 namespace {

@@ -15,9 +15,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/host.hpp"
 #include "core/log.hpp"
-#include "core/signals.hpp"
+#include "core/process.hpp"
 
 namespace attend {
 namespace {
