@@ -18,7 +18,7 @@ namespace attend {
 
 // A scope determines which positions each query attends to, and may scale their weights or shift their energies: the
 // second part of attention (score, scope, choice). Global attention uses all positions (arXiv 1508.04025, 3.1), causal
-// attention those up to the query's own (1706.03762, 3.2.3); the local scopes have a file each.
+// attention those up to the query's own (1706.03762, 3.2.3); the local scopes follow.
 
 struct Window {
   torch::Tensor outside_TS;      // true where a query does not attend: after the sentence, and outside the window

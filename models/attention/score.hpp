@@ -1,6 +1,6 @@
 // A score rates how well each position matches a query: the first part of attention (score, scope, choice). Each kind
-// of score is one class in its own file. Scores accept any leading axes: a step of a recurrent decoder has one query
-// per row; a Transformer has all queries of a sentence, with heads as another axis.
+// of score is a class (scores.hpp, synthesizers.hpp). Scores accept any leading axes: a step of a recurrent decoder has
+// one query per row; a Transformer has all queries of a sentence, with heads as another axis.
 //
 // Legend: docs/architecture.md; "..." are the leading axes, rows [R] or sentences and heads [B, N].
 #pragma once

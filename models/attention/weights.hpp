@@ -38,7 +38,7 @@ inline torch::Tensor attention_weights(const Score& score, const Scope& scope, c
 }
 
 // A choice turns weights into context vectors: the third part of attention (score, scope, choice). The soft choice is
-// the expectation of the values (arXiv 1409.0473, eq. 5), c = Σ_s a_s value_s; the hard one has its own file.
+// the expectation of the values (arXiv 1409.0473, eq. 5), c = Σ_s a_s value_s; the hard one is below.
 
 class Choice {
  public:

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/error.hpp"
 
 namespace attend {
@@ -75,15 +77,17 @@ TEST(Defaults, WhatIsGivenStays) {
   EXPECT_EQ(config.batches.max_tokens, 777);
 }
 
-TEST(Defaults, WiderModelsTakeSmallerSteps) {
-  const auto rate = [](std::int64_t width) {
+TEST(Defaults, WiderModelsAndLongerTrainingsTakeSmallerSteps) {
+  const auto rate = [](std::int64_t width, std::int64_t epoch) {
     TranslationConfig config;
     config.model.width = width;
-    resolve_training(config, 100);
+    resolve_training(config, epoch);
     return *config.schedule.learning_rate;
   };
-  EXPECT_DOUBLE_EQ(rate(256), 1e-3);
-  EXPECT_DOUBLE_EQ(rate(1024), 5e-4);
+  EXPECT_NEAR(rate(256, 100), 3e-3 * std::pow(1160.0 / 3000, 0.25), 1e-9);  // thirty epochs of 100 updates
+  EXPECT_DOUBLE_EQ(rate(1024, 100), rate(256, 100) / 2);
+  EXPECT_EQ(rate(64, 10), 3e-3);
+  EXPECT_NEAR(rate(512, 100'000), 7e-4, 1e-5);
 }
 
 // A run that is prolonged is the run that was longer from the start.
