@@ -148,9 +148,8 @@ TORCH_MODULE(Embedding);
 torch::Tensor finish_embedding(const torch::Tensor& rows_ME, const Layout& layout, const torch::Tensor& positions_TH,
                                ops::Dropout dropout, ops::Dropout words);
 
-// Rows of numbers that depend on an integer alone, such as the sinusoids of a position or the biases of a distance.
-
-// Keeps the rows of all integers so far in a buffer, which doubles when it grows and is not saved: to read one row more
+// Rows of numbers that depend on an integer alone, such as the sinusoids of a position or the biases of a distance. The
+// rows of all integers so far are kept in a buffer, which doubles when it grows and is not saved: to read one row more
 // at each step of decoding costs nothing. Thread-safe, since workers share a model.
 class RowTableImpl : public torch::nn::Module {
  public:

@@ -103,6 +103,7 @@ TEST(LanguageOptions, AMemoryIsNotCountedInStatisticsOfBatches) {
   options.memory = 8;
   options.stack.block.positions = PositionKind::transformer_xl;
   options.stack.block.norm_kind = NormKind::batch;
+  options.stack.block.norm = NormPlace::pre;
   EXPECT_EQ(
       error_and_remedy_of([&] { make_language_model(options, 23); }),
       "memory is 8, but norm-kind is batch, and with norm pre its statistics would count remembered tokens again | "
