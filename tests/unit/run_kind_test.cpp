@@ -30,12 +30,18 @@ TEST_F(RunKindTest, IsRecorded) {
 }
 
 TEST_F(RunKindTest, OfALanguageModelIsNamedByItsCommand) {
-  write("config.toml", "");
+  write("config.toml", "width = 64\n");
   write("run.json", record_of_kind(RunKind::language).dump());
   EXPECT_EQ(user_error_of([&] { check_is_run(run_.path(), RunKind::pretrain); }),
             run_.path().string() +
                 ": a run of attend pretrain --objective causal, expected one of attend pretrain --objective masked or "
                 "permuted");
+}
+
+TEST_F(RunKindTest, AnEmptyConfigIsRefusedByName) {
+  write("config.toml", "");
+  write("run.json", record_of_kind(RunKind::train).dump());
+  EXPECT_EQ(message(), (run_ / "config.toml").string() + ": an empty file");
 }
 
 TEST_F(RunKindTest, AnotherFormatIsRefused) {
@@ -51,7 +57,7 @@ TEST_F(RunKindTest, AnotherFormatIsRefused) {
 }
 
 TEST_F(RunKindTest, TranslationsOfTheFirstFormatAreRead) {
-  write("config.toml", "");
+  write("config.toml", "width = 64\n");
   write("run.json", R"({"format": 1, "kind": "train"})");
   EXPECT_EQ(kind_of_run(run_.path()), RunKind::train);
   for (const std::string kind : {"pretrain", "finetune"}) {
@@ -62,7 +68,7 @@ TEST_F(RunKindTest, TranslationsOfTheFirstFormatAreRead) {
 
 TEST_F(RunKindTest, IsRefusedUnlessItIsKnown) {
   EXPECT_NE(message().find("config.toml is missing"), std::string::npos) << message();
-  write("config.toml", "");
+  write("config.toml", "width = 64\n");
   for (const char* record :
        {R"({"format": 2, "kind": "distil"})", R"({"format": 2, "kind": 1})", R"({"format": 2})", "{"}) {
     write("run.json", record);
