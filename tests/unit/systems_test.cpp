@@ -310,7 +310,7 @@ TEST(Systems, NotesNameVocabulariesByTheirOrigin) {
   runs[1].cost.tokens = 50000;
   EXPECT_TRUE(has(notes_of(runs),
                   "The target words seen in training differ (tokens over the pieces per word of the "
-                  "references): 25000 (a), 50000 (b)."))
+                  "references): 25,000 (a), 50,000 (b)."))
       << notes_of(runs);
 }
 
