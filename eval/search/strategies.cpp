@@ -244,7 +244,7 @@ std::vector<ConstrainedBeam::Ranked> ConstrainedBeam::feasible(const OpenSentenc
     Ids ids = live[candidate.live].ids;
     const bool ends = candidate.token.id == ids_.eos;
     if (!ends) ids.push_back(static_cast<std::int32_t>(candidate.token.id));
-    const std::int64_t missing = missing_of(ids, open[candidate.live]);
+    const std::int64_t missing = ends ? missing_tokens(ids, wanted.constraints) : missing_of(ids, open[candidate.live]);
     const std::int64_t room = ends ? 0 : wanted.longest - std::ssize(ids);
     if (in_prefix || missing <= room)
       result.push_back({.candidate = candidate, .missing = missing, .is_next = is_next});

@@ -56,6 +56,7 @@ void HfConfigFile::check_flags(std::span<const HfFlag> flags) const {
     const bool value = get<bool>(flag.key, flag.missing);
     if (value != flag.expected) refuse(flag.key, fmt::format("{}", value), fmt::format("{}", flag.expected));
   }
+  if (const char* key = "pruned_heads"; has(key) && !json_[key].empty()) refuse(key, json_[key].dump(), "{}");
 }
 
 void HfConfigFile::check_form(std::string_view type, std::string_view model, std::span<const HfFlag> flags,
@@ -64,11 +65,7 @@ void HfConfigFile::check_form(std::string_view type, std::string_view model, std
   check_flags(flags);
   for (const auto& [key, value] : json_.items()) {
     if (value.is_null() || std::ranges::find(flags, key, &HfFlag::key) != flags.end()) continue;
-    if (std::ranges::find(others, key) != others.end()) continue;
-    if (key == "pruned_heads") {
-      if (!value.empty()) refuse(key, value.dump(), "{}");
-      continue;
-    }
+    if (std::ranges::find(others, key) != others.end() || key == "pruned_heads") continue;
     if (std::ranges::find(kHfFieldsWithoutEffect, key) != kHfFieldsWithoutEffect.end()) continue;
     throw UserError(fmt::format("{}: \"{}\" is not a field of {} that attend import knows", file_, key, model),
                     "remove it if it does not change what the model computes");

@@ -54,7 +54,7 @@ TEST(GuidedSearch, AWideBeamFindsTheBestThatMeetsTheConstraints) {
 
 TEST(GuidedSearch, APhraseThatIsGivenTwiceOccursTwice) {
   for (std::int64_t sentence = 0; sentence < 10; ++sentence) {
-    for (const PhraseIds& phrase : {PhraseIds{4}, PhraseIds{5, 5}}) {
+    for (const PhraseIds& phrase : {PhraseIds{4}, PhraseIds{5, 6}}) {
       expect_the_best(sentence, {}, {.longest = 4, .constraints = {phrase, phrase}}, [&](const TokenIds& ids) {
         const auto first = std::ranges::search(ids, phrase).begin();
         return first != ids.end() && has_phrase({first + 1, ids.end()}, phrase);

@@ -30,7 +30,7 @@ LanguageModel language_model_of_cell(LanguageCell cell, std::int64_t memory = 0,
   options.stack.block.attention_dropout = 0;
   if (memory > 0) {
     options.stack.block.positions = PositionKind::transformer_xl;
-    options.stack.initial_deviation = 0.2;
+    options.stack.initial_deviation = 1;
   }
   const LanguageModel model = make_language_model(options, kVocabulary);
   initialise(*model, 3);
