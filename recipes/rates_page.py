@@ -132,10 +132,10 @@ def files(results):
         "warm-up and the rest decays linearly. Held-out loss: nats per piece of val at the end of training; the lowest is bold. No test set is "
         "read.\n",
         "![Held-out loss by learning rate](rates.svg)\n",
-        "## The rate of each family\n\nBy million target tokens of training. In brackets: no rate beyond it was tried. These are the rates of "
-        "`--learning-rate auto` and of the recipes.\n",
-        chosen_table(by_amount),
     ]
+    if chosen(results):
+        lines += ["## The rate of each family\n\nBy target tokens of training. In brackets: no rate beyond it was tried. `--learning-rate auto` of "
+                  "`attend train` follows from them.\n", chosen_table(by_amount)]
     for amount, found in reversed(by_amount.items()):
         if max(map(len, found.values()), default=0) < FEWEST:
             continue
