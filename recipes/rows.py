@@ -54,6 +54,7 @@ def parser(about, name, rows):
     result.add_argument("--rows", nargs="+", choices=rows, default=list(rows), metavar="ROW", help=", ".join(rows))
     result.add_argument("--jobs", type=int, default=2, help="rows trained in parallel")
     result.add_argument("--shared", action="store_true", help="leave out speeds, because other work shares the processor")
+    result.add_argument("--list", action="store_true", help="prepare what the rows share, and list those that are not finished")
     return result
 
 
@@ -175,6 +176,9 @@ def train_translation_briefly(args, row, run):
 
 def complete(args, rows, result_of, train_briefly=train_translation_briefly):
     """Completes the chosen rows and exits."""
+    if args.list:
+        print(*(name for name in args.rows if not (args.results / f"{name}.json").exists()), sep="\n")
+        return
     failures = 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         futures = {}
