@@ -42,7 +42,9 @@ struct ScheduleConfig {
     visit("schedule", self.schedule,
           {.help = "learning-rate schedule after warm-up; auto: inverse-sqrt, for adadelta constant, for sgd halving"});
     visit("learning-rate", self.learning_rate,
-          {.help = "peak learning rate; auto: by family and width, 1 for adadelta and sgd", .min = 0, .max = 100});
+          {.help = "peak learning rate; auto: by width and size of the data, 1 for adadelta and sgd",
+           .min = 0,
+           .max = 100});
     visit(
         "warmup-steps", self.warmup_steps,
         {.help = "updates of linear warm-up; auto: none for adadelta and sgd, else by model family and by size of the "
