@@ -237,16 +237,15 @@ void ProgressLine::clear() {
 
 WorkProgress::WorkProgress(WorkSize size) : size_(std::move(size)) {}
 
-void WorkProgress::add(std::int64_t count) {
+void WorkProgress::add_share(double share) {
   const std::scoped_lock lock(mutex_);
-  done_ += count;
+  done_ += share;
   if (!size_.is_shown) return;
   const auto now = Clock::now();
   const auto text = [&] { return describe(size_, done_, std::chrono::duration<double>(now - start_).count()); };
   if (line_.wants_redraw()) {
     std::optional<double> fraction;
-    if (size_.total)
-      fraction = static_cast<double>(done_) / static_cast<double>(std::max<std::int64_t>(*size_.total, 1));
+    if (size_.total) fraction = done_ / static_cast<double>(std::max<std::int64_t>(*size_.total, 1));
     line_.redraw(fraction, text());
   }
   if (now - last_interval_ < kInterval) return;
@@ -259,13 +258,16 @@ void WorkProgress::clear() {
   line_.clear();
 }
 
-std::string describe(const WorkSize& size, std::int64_t done, double seconds) {
-  std::string text = fmt::format("{} {}{}", size.unit, fixed(done), size.total ? "/" + fixed(*size.total) : "");
+std::string describe(const WorkSize& size, double done, double seconds) {
+  constexpr double kRounding = 1e-6;                    // of the shares of a part, whose sum may be just below 1
+  const bool begun = done > 0 && done + kRounding < 1;  // the first part is not done
+  const std::string count = begun ? fmt::format("{:.2f}", done) : fixed(static_cast<std::int64_t>(done + kRounding));
+  std::string text = fmt::format("{} {}{}", size.unit, count, size.total ? "/" + fixed(*size.total) : "");
   if (done == 0) return text;
-  const double rate = static_cast<double>(done) / std::max(seconds, 1e-9);
+  const double rate = done / std::max(seconds, 1e-9);
   text += fmt::format("  {} {}/s", rate < 10 ? fmt::format("{:.2g}", rate) : fixed(rate, 0), size.unit);
   if (!size.total) return text;
-  const auto left = static_cast<double>(std::max<std::int64_t>(*size.total - done, 0));
+  const double left = std::max(static_cast<double>(*size.total) - done, 0.0);
   return text + "  left " + format_seconds(left / rate);
 }
 

@@ -123,8 +123,10 @@ class WorkProgress {
  public:
   explicit WorkProgress(WorkSize size);
 
-  void add(std::int64_t count = 1);
-  std::int64_t done() const { return done_; }
+  void add(std::int64_t count = 1) { add_share(static_cast<double>(count)); }
+  // A share of one part, such as a piece of a long line.
+  void add_share(double share);
+  double done() const { return done_; }
 
   // Removes the line, before other output.
   void clear();
@@ -137,11 +139,11 @@ class WorkProgress {
   std::mutex mutex_;
   ProgressLine line_;
   Clock::time_point last_interval_ = start_;
-  std::int64_t done_ = 0;
+  double done_ = 0;
 };
 
 // The text of the line, without the bar.
-std::string describe(const WorkSize& size, std::int64_t done, double seconds);
+std::string describe(const WorkSize& size, double done, double seconds);
 
 // 95 as "1:35", 7260 as "2:01:00".
 std::string format_seconds(double seconds);

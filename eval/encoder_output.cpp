@@ -242,7 +242,7 @@ std::vector<LanguageScore> pseudo_log_likelihood(const BertRun& run, std::span<c
     for (std::size_t k = 0; k < chosen.size(); ++k) {
       const auto& [line, copy] = copies[chosen[k]];
       scores[line].pieces[static_cast<std::size_t>(copy.first)] = forced[k];
-      if (progress != nullptr && copy.first == 0) progress->add();
+      if (progress != nullptr) progress->add_share(1.0 / static_cast<double>(texts[line].size()));
     }
   });
   return scores;

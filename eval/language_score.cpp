@@ -155,7 +155,8 @@ std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<cons
       const auto& [line, window] = windows[w];
       std::copy_n(next, window.num_scored(), scores[line].pieces.begin() + window.scored);
       next += window.num_scored();
-      if (progress != nullptr && window.end == std::ssize(scores[line].pieces)) progress->add();
+      if (progress == nullptr) continue;
+      progress->add_share(static_cast<double>(window.num_scored()) / static_cast<double>(scores[line].pieces.size()));
     }
   });
   return scores;

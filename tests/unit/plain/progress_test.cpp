@@ -12,6 +12,10 @@ TEST(Progress, SaysHowManyHowFastAndTheTimeLeftWhereTheTotalIsKnown) {
   EXPECT_EQ(describe({}, 250, 5), "lines 250  50 lines/s");
   EXPECT_EQ(describe({.total = 10}, 0, 5), "lines 0/10");
   EXPECT_EQ(describe({.total = 5}, 4, 250), "lines 4/5  0.016 lines/s  left 1:02");
+  EXPECT_EQ(describe({.total = 1}, 0.25, 60), "lines 0.25/1  0.0042 lines/s  left 3:00");  // a long line
+  double tenths = 0;
+  for (int i = 0; i < 10; ++i) tenths += 0.1;  // 0.9999999999999999
+  EXPECT_EQ(describe({.total = 1}, tenths, 1), "lines 1/1  1 lines/s  left 0:00");
   EXPECT_EQ(describe({.total = 10}, 12, 6), "lines 12/10  2 lines/s  left 0:00");  // the file has grown
 }
 
