@@ -115,8 +115,7 @@ class LineReader::Source {
     if (code == Z_ERRNO) fail(errno);
     if (code == Z_OK || code == Z_STREAM_END) return;
     const std::string_view text = message;  // "<fd:4>: unexpected end of file"
-    throw UserError(fmt::format("{}: a damaged or truncated gzip file, readable as far as line {} ({})", name_,
-                                fixed(static_cast<std::int64_t>(lines_)),
+    throw UserError(fmt::format("{}: a damaged or truncated gzip file, readable as far as line {} ({})", name_, lines_,
                                 text.substr(text.starts_with('<') ? text.find(": ") + 2 : 0)),
                     "create or download it again");
   }

@@ -7,11 +7,11 @@ namespace attend {
 namespace {
 
 TEST(Progress, SaysHowManyHowFastAndTheTimeLeftWhereTheTotalIsKnown) {
-  EXPECT_EQ(describe({.total = 1000}, 250, 5), "lines 250/1000  50 lines/s  left 0:15");
+  EXPECT_EQ(describe({.total = 1000}, 250, 5), "lines 250/1,000  50 lines/s  left 0:15");
   EXPECT_EQ(describe({.unit = "records", .total = 40'000}, 10, 4), "records 10/40,000  2.5 records/s  left 4:26:36");
   EXPECT_EQ(describe({}, 250, 5), "lines 250  50 lines/s");
   EXPECT_EQ(describe({.total = 10}, 0, 5), "lines 0/10");
-  EXPECT_EQ(describe({.total = 5}, 4, 250), "lines 4/5  0.016 lines/s  left 1:02");
+  EXPECT_EQ(describe({.total = 5}, 4, 250), "lines 4/5  0.016 lines/s  left 1:03");
   EXPECT_EQ(describe({.total = 1}, 0.25, 60), "lines 0.25/1  0.0042 lines/s  left 3:00");  // a long line
   double tenths = 0;
   for (int i = 0; i < 10; ++i) tenths += 0.1;  // 0.9999999999999999
