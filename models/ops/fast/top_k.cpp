@@ -34,21 +34,28 @@ void select_best(const float* logits, std::int64_t n, std::span<const float> blo
                      std::greater<>());
     threshold = sorted[k - 1];
   }
+  const auto better = [](const Logit& a, const Logit& b) {
+    return a.value > b.value || (a.value == b.value && a.id < b.id);
+  };
+  const auto keep_best = [&] {
+    std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(k - 1), found.end(), better);
+    found.resize(k);
+  };
   found.clear();
   for (std::size_t block = 0; block < block_max.size(); ++block) {
     if (block_max[block] < threshold) continue;
     const auto begin = static_cast<std::int64_t>(block) * kernels::kBlock;
     const std::int64_t end = std::min(begin + kernels::kBlock, n);
     for (std::int64_t i = begin; i < end; ++i) {
-      if (logits[i] >= threshold) found.push_back({logits[i], i});
+      if (logits[i] < threshold) continue;
+      found.push_back({logits[i], i});
+      if (found.size() < 2 * k + 8) continue;
+      keep_best();
+      threshold = std::nextafter(found.back().value, std::numeric_limits<float>::infinity());
     }
   }
-  const auto better = [](const Logit& a, const Logit& b) {
-    return a.value > b.value || (a.value == b.value && a.id < b.id);
-  };
-  const auto last = found.begin() + static_cast<std::ptrdiff_t>(k);
-  if (last != found.end()) std::nth_element(found.begin(), last, found.end(), better);
-  std::sort(found.begin(), last, better);
+  keep_best();
+  std::ranges::sort(found, better);
   for (std::size_t i = 0; i < k; ++i) values[i] = found[i].value, ids[i] = found[i].id;
 }
 
