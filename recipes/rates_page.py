@@ -37,7 +37,8 @@ def losses_table(found):
     def cell(by_rate, rate):
         if rate not in by_rate:
             return ""
-        return f"**{by_rate[rate]:.3f}**" if rate == best(by_rate) else f"{by_rate[rate]:.3f}"
+        mark = "**" if rate == best(by_rate) and len(by_rate) >= FEWEST else ""
+        return f"{mark}{by_rate[rate]:.3f}{mark}"
 
     return table(["model", *map(of_rate, rates)],
                  [[NAMES[kind], *(cell(by_rate, rate) for rate in rates)] for kind, by_rate in found.items()])
@@ -137,9 +138,8 @@ def files(results):
         lines += ["## The rate of each family\n\nBy target tokens of training. In brackets: no rate beyond it was tried. `--learning-rate auto` of "
                   "`attend train` follows from them.\n", chosen_table(by_amount)]
     for amount, found in reversed(by_amount.items()):
-        if max(map(len, found.values()), default=0) < FEWEST:
-            continue
-        lines += [f"## {of_tokens(amount)} target tokens\n", losses_table(found)]
+        if found:
+            lines += [f"## {of_tokens(amount)} target tokens\n", losses_table(found)]
     if short != usual:
         lines += ["## Warm-up\n", warmup_table(results, short, usual)]
     return {"rates.md": "\n".join(lines), "rates.svg": picture(largest, by_amount[largest])}
