@@ -88,7 +88,6 @@ class Session {
   void train();
 
  private:
-  void train_together();
   void compare_ranks();    // throws unless all ranks have the same options and their own GPUs
   void open_run();         // locks the directory
   void resolve_options();  // from the command line, a resumed run, and the run of --init-from
@@ -116,15 +115,6 @@ class Session {
 };
 
 void Session::train() {
-  try {
-    train_together();
-  } catch (...) {
-    ranks_.fail();
-    throw;
-  }
-}
-
-void Session::train_together() {
   compare_ranks();
   ranks_.first() ? open_run() : join_run();
   resolve_options();

@@ -197,7 +197,6 @@ void Trainer::enter_phase() {
 void Trainer::update() {
   const Clock::time_point start = Clock::now();
   const std::int64_t step = state_.step + 1;
-  ranks_.doing(fmt::format("update {}", step));
   enter_phase();
   std::vector<MicroBatch> batches;
   DataPosition position = state_.position;
@@ -228,8 +227,8 @@ void Trainer::update() {
   for (std::size_t i = 0; i < batches.size(); ++i) {
     if (i > 0 && !ranks_.several() && signals::stop_requested()) return abandon();
     if (i + 1 == batches.size()) gradients_.begin();
-    const std::uint64_t number = i * static_cast<std::uint64_t>(ranks_.size()) + ranks_.rank();
-    const std::uint64_t key = combine_keys(static_cast<std::uint64_t>(config_.seed), step, number);
+    const std::uint64_t number = i * ranks_.size() + ranks_.rank();
+    const std::uint64_t key = combine_keys(config_.seed, step, number);
     const std::vector<torch::Tensor> learnt = forward_backward(batches[i], totals.counts, Pass::train(key, progress));
     scalars.insert(scalars.end(), learnt.begin(), learnt.end());
     batches[i].forward = {}, batches[i].show = {};  // frees its tensors
@@ -346,7 +345,6 @@ std::vector<ValidationMetric> Trainer::measure() {
 
 void Trainer::validate() {
   progress_.clear();
-  ranks_.doing(fmt::format("validation after update {}", state_.step));
   const std::vector<ValidationMetric> metrics = measure();
   const bool regular = state_.step % *config_.valid_every == 0;
   state_.validated = state_.step;
@@ -466,7 +464,7 @@ void Trainer::refuse_nonfinite(const std::vector<MicroBatch>& batches, double lo
 std::int64_t Trainer::dry_run() {
   const std::vector<MicroBatch> largest = {task_.largest()};
   const Totals totals = count(largest, /*interrupted=*/false);
-  const Pass pass = Pass::train(static_cast<std::uint64_t>(config_.seed));
+  const Pass pass = Pass::train(config_.seed);
   forward_backward(largest.front(), totals.counts, pass)[0].item<float>();
   task_.model().zero_grad();
   return totals.tokens;

@@ -63,14 +63,9 @@ class Communicator {
   virtual std::unique_ptr<PendingSum> begin_sum(torch::Tensor tensor) = 0;
   // Copies the first rank's contiguous tensor to the others. Throws Interrupted if a rank is lost.
   virtual void from_first(torch::Tensor tensor) = 0;
-
-  // Sets the current activity of this rank, which the others report if they lose it.
-  virtual void doing(const std::string& activity) = 0;
-  // Announces that this rank ends with an error that it reports itself.
-  virtual void fail() = 0;
 };
 
-// Meets the other processes. Throws UserError if they do not all arrive within five minutes, or this build has no c10d.
+// Meets the other processes. Throws UserError if they do not all arrive within a minute, or this build has no c10d.
 std::unique_ptr<Communicator> join(const Launch& launch, CommunicationBackend backend);
 
 // Throws UserError if this build or device does not support the backend.

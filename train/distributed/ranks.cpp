@@ -19,7 +19,7 @@ torch::Tensor bytes_of(const std::string& text) {
 }
 
 std::string text_of(const torch::Tensor& bytes) {
-  return {reinterpret_cast<const char*>(bytes.const_data_ptr<std::uint8_t>()), static_cast<std::size_t>(bytes.numel())};
+  return std::string(reinterpret_cast<const char*>(bytes.const_data_ptr<std::uint8_t>()), bytes.numel());
 }
 
 // Copied, since a pending operation may still write to the tensor after a rank is lost.
@@ -39,14 +39,6 @@ Ranks::Ranks(const Launch& launch, CommunicationBackend backend) : launch_(launc
 }
 
 Ranks::~Ranks() = default;
-
-void Ranks::fail() {
-  if (communicator_ && !left_) communicator_->fail();
-}
-
-void Ranks::doing(const std::string& activity) {
-  if (communicator_) communicator_->doing(activity);
-}
 
 void Ranks::sum(std::span<double> numbers) {
   if (!communicator_ || numbers.empty()) return;
@@ -104,8 +96,8 @@ std::vector<double> Ranks::on_first(const std::function<std::vector<double>()>& 
 
 std::vector<std::string> Ranks::gather(const std::string& text) {
   if (!communicator_) return {text};
-  std::vector<double> sizes(static_cast<std::size_t>(size()));
-  sizes[static_cast<std::size_t>(rank())] = static_cast<double>(text.size());
+  std::vector<double> sizes(size());
+  sizes[rank()] = static_cast<double>(text.size());
   sum(sizes);
   const auto longest = static_cast<std::int64_t>(std::ranges::max(sizes));
   torch::Tensor rows = at::zeros({size(), std::max<std::int64_t>(longest, 1)}, at::kByte);
@@ -114,15 +106,12 @@ std::vector<std::string> Ranks::gather(const std::string& text) {
   std::vector<std::string> texts;
   texts.reserve(sizes.size());
   for (int r = 0; r < size(); ++r) {
-    texts.push_back(text_of(rows[r].narrow(0, 0, static_cast<std::int64_t>(sizes[static_cast<std::size_t>(r)]))));
+    texts.push_back(text_of(rows[r].narrow(0, 0, static_cast<std::int64_t>(sizes[r]))));
   }
   return texts;
 }
 
-void Ranks::leave() {
-  sum(0.0);
-  left_ = true;
-}
+void Ranks::leave() { sum(0.0); }
 
 void Ranks::compare(const std::vector<std::pair<std::string, std::string>>& named_values) {
   if (!communicator_) return;

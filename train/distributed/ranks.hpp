@@ -1,7 +1,7 @@
 // The processes that train one model together, each called a rank. All ranks call the same functions in the same order;
 // a single process has nothing to exchange.
 //
-// If a rank dies, is stopped or loses its network, the ranks that wait for it notice, report it and end.
+// If a rank ends, is stopped or loses its network, the others notice while they wait for it, report it and end.
 #pragma once
 
 #include <torch/types.h>
@@ -22,7 +22,7 @@ class Ranks {
  public:
   // A single process.
   Ranks();
-  // Meets the others. Throws UserError if they do not arrive within five minutes, or this build has no c10d.
+  // Meets the others. Throws UserError if they do not arrive within a minute, or this build has no c10d.
   Ranks(const Launch& launch, CommunicationBackend backend);
   ~Ranks();
   Ranks(const Ranks&) = delete;
@@ -36,14 +36,7 @@ class Ranks {
   // This rank's batches.
   Shard shard() const { return {.index = launch_.rank, .count = launch_.size}; }
 
-  // Sets the current activity of this rank, such as "update 12", which the others report if they lose it.
-  void doing(const std::string& activity);
-
-  // Announces that this rank ends with an error that it reports itself, so that the others end silently. After leave()
-  // its errors are not reported to others.
-  void fail();
-
-  // All functions below throw Interrupted if a rank is lost or fails.
+  // All functions below throw Interrupted if a rank is lost or ends.
 
   // Sums over the ranks, element by element.
   void sum(std::span<double> numbers);
@@ -73,7 +66,6 @@ class Ranks {
  private:
   Launch launch_;
   std::unique_ptr<Communicator> communicator_;  // none for a single process
-  bool left_ = false;
 };
 
 }  // namespace attend
