@@ -200,7 +200,7 @@ void Session::resolve_limits() {
     config_.schedule.end = ScheduleEnd::max_time;
   }
   if (by_clock() && !trainer.max_steps && !trainer.max_epochs) trainer.max_steps = TrainerConfig::kMostSteps;
-  job_.resolve_schedule(*task_);
+  resolve(trainer, config_.schedule, job_.usual_schedule(*task_));
   if (!config_.schedule.end) config_.schedule.end = ScheduleEnd::max_steps;
   if (!trainer.save_every) trainer.save_every = trainer.valid_every;
   if (checkpoint_ && trainer.max_steps && *trainer.max_steps < checkpoint_->state().step) {
@@ -254,8 +254,9 @@ void Session::fit() {
   torch::nn::Module& model = task_->model();
   const std::int64_t parameters = count_parameters(model);
   const TrainerConfig& limits = config_.trainer;
+  const JobDescription description = job_.description();
   const std::string processes = ranks_.several() ? counted(ranks_.size(), "process") + " of " : "";
-  log::info("{} of {:.2f} M parameters, {} on {}, {}{}; {} an epoch, {}", job_.model_name(),
+  log::info("{} of {:.2f} M parameters, {} on {}, {}{}; {} an epoch, {}", description.model,
             static_cast<double>(parameters) / 1e6, name_of(run_.precision), run_.device, processes,
             counted(*run_.threads, "thread"), counted(task_->batches_per_epoch(), "batch"),
             by_clock()         ? "as many updates as max-time allows"
@@ -280,7 +281,7 @@ void Session::fit() {
     log::info("resuming from {}", checkpoint_->directory().string());
     if (run_.skip_batch) trainer.skip_batches();
   }
-  with_memory_remedy(job_.memory_remedy(), [&] {
+  with_memory_remedy(description.memory_remedy, [&] {
     if (run_.dry_run) return dry_run(trainer);
     const StopReason ending = trainer.train();
     log::info("{} after {}; the run is in {}", name_of(ending), counted(trainer.state().step, "update"), run_.run);

@@ -15,6 +15,7 @@
 #include "train/schedule.hpp"
 #include "train/task.hpp"
 #include "train/trainer.hpp"
+#include "train/usual_schedule.hpp"
 
 namespace attend {
 
@@ -45,8 +46,13 @@ struct SessionConfig {
   OptionTexts defaults;  // of this kind of training
 };
 
+struct JobDescription {
+  std::string model;          // its name, such as "transformer"
+  std::string memory_remedy;  // the options to lower if memory runs out
+};
+
 // The specifics of a kind of training. Functions are called in the order of declaration, except save_inputs: after
-// resolve_schedule.
+// usual_schedule.
 class Job {
  public:
   virtual ~Job() = default;
@@ -71,12 +77,10 @@ class Job {
   // task: called once.
   virtual std::unique_ptr<Task> make_task(bool initial_weights) = 0;
 
-  // Resolves learning rate, warm-up, limits and intervals.
-  virtual void resolve_schedule(const Task& task) = 0;
+  // Learning rate, warm-up, limit and interval where the options leave them open.
+  virtual UsualSchedule usual_schedule(const Task& task) const = 0;
 
-  // The model's name, such as "transformer", and the options to lower if memory runs out.
-  virtual std::string model_name() const = 0;
-  virtual std::string memory_remedy() const = 0;
+  virtual JobDescription description() const = 0;
 };
 
 // Throws UserError for the user's mistakes, and Interrupted after a signal, once everything is saved, or if another

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "train/usual_schedule.hpp"
 
 namespace attend {
 namespace {
@@ -75,6 +76,12 @@ TEST(Defaults, WhatIsGivenStays) {
   EXPECT_EQ(config.model.decoder_layers, 4);
   EXPECT_EQ(config.model.dropout, 0);
   EXPECT_EQ(config.batches.max_tokens, 777);
+}
+
+void resolve_training(TranslationConfig& config, std::int64_t batches_per_epoch) {
+  resolve(config.trainer, config.schedule,
+          usual_of_translation(config.trainer, batches_per_epoch, config.model.model == ModelKind::transformer,
+                               *config.model.width));
 }
 
 TEST(Defaults, WiderModelsAndLongerTrainingsTakeSmallerSteps) {

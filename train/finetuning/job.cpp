@@ -31,8 +31,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMostValidations = 20;
-
 // Keeps the samples of a fraction of the examples; the samples of an example are adjacent.
 void keep_share(std::vector<Sample>& samples, double share, std::uint64_t seed) {
   std::vector<std::int64_t> examples;
@@ -153,7 +151,7 @@ class FinetuningJob : public Job {
     if (train_->samples.empty())
       throw UserError(train_file + ": no usable training examples", "check that it is the right file");
     if (config_.examples < 1) {
-      keep_share(train_->samples, config_.examples, static_cast<std::uint64_t>(config_.trainer.seed));
+      keep_share(train_->samples, config_.examples, config_.trainer.seed);
     }
     if (format.all_alike(*train_)) refuse_one_label(format.label_name());
     for (const std::string& file : valid_files) valid_.push_back(open(file));
@@ -178,8 +176,7 @@ class FinetuningJob : public Job {
 
   std::unique_ptr<Task> make_task(bool initial_weights) override {
     TextModel model(config_.model, task_, tokenizer_->size());
-    const auto seed = static_cast<std::uint64_t>(config_.trainer.seed);
-    initialise(*model, {.matrices = config_.model.encoder.initialiser}, seed);
+    initialise(*model, {.matrices = config_.model.encoder.initialiser}, config_.trainer.seed);
     if (initial_weights && !config_.run.init_from.empty()) {
       if (!ancestor_)
         ancestor_ = Ancestor::read(config_.run.init_from);  // if the run was stopped before its first update
@@ -188,31 +185,17 @@ class FinetuningJob : public Job {
     return std::make_unique<FinetuningTask>(model, task_, *tokenizer_, config_, std::move(*train_), std::move(valid_));
   }
 
-  void resolve_schedule(const Task& task) override {
-    TrainerConfig& trainer = config_.trainer;
-    const std::int64_t epoch = task.batches_per_epoch();
-    const std::int64_t passes = trainer.max_epochs.value_or(3);
-    const std::int64_t updates = trainer.max_steps.value_or(trainer.updates_of(passes * epoch));
-    if (!trainer.max_epochs) trainer.max_steps = updates;
-    if (!config_.schedule.learning_rate) {
-      // Wider encoders need smaller rates: 3.3e-5 at width 768 (arXiv 1810.04805, appendix A.3: 2e-5 to 5e-5), 2e-4 at
-      // 128 (1908.08962). Encoders pretrained by attend have seen less text and need three times these rates.
-      const auto width = static_cast<double>(width_of(config_.model.encoder));
-      const double rate = std::clamp(0.0256 / width, 2e-5, 2e-4);
-      config_.schedule.learning_rate = !ancestor_ ? 5e-4 : ancestor_->imported ? rate : 3 * rate;
-    }
-    if (!config_.schedule.warmup_steps) config_.schedule.warmup_steps = updates / 10;
-    if (!trainer.valid_every) {
-      trainer.valid_every = trainer.updates_of(std::max((epoch + 1) / 2, passes * epoch / kMostValidations));
-    }
+  UsualSchedule usual_schedule(const Task& task) const override {
+    return usual_of_finetuning(config_.trainer, task.batches_per_epoch(), width_of(config_.model.encoder),
+                               !ancestor_            ? EncoderOrigin::random
+                               : ancestor_->imported ? EncoderOrigin::imported
+                                                     : EncoderOrigin::pretrained);
   }
 
-  std::string model_name() const override {
-    return std::string(name_of(config_.model.model)) + " for " + std::string(name_of(task_.kind));
-  }
-  std::string memory_remedy() const override {
-    return "lower --batch-size (now " + std::to_string(config_.batch_size) +
-           ") or --length, and raise --accumulate, or choose a smaller --shape";
+  JobDescription description() const override {
+    return {.model = std::string(name_of(config_.model.model)) + " for " + std::string(name_of(task_.kind)),
+            .memory_remedy = "lower --batch-size (now " + std::to_string(config_.batch_size) +
+                             ") or --length, and raise --accumulate, or choose a smaller --shape"};
   }
 
  private:

@@ -54,30 +54,17 @@ class PretrainingJob : public Job {
   }
   void save_inputs(const fs::path& run) const override { save_run_tokenizer(*tokenizer_, run); }
 
-  void resolve_schedule(const Task& task) override {
-    TrainerConfig& trainer = config_.trainer;
-    const std::int64_t epoch = trainer.updates_of(task.batches_per_epoch());
-    const std::int64_t usual = trainer.max_epochs ? trainer.updates_of(*trainer.max_epochs * task.batches_per_epoch())
-                                                  : std::clamp<std::int64_t>(3 * epoch, 1000, 1'000'000);
-    const std::int64_t updates = trainer.max_steps.value_or(usual);
-    if (!trainer.max_epochs) trainer.max_steps = updates;
-    if (!config_.schedule.learning_rate) {
-      // Wider models need smaller rates: 7e-4 at width 256, 2.3e-4 at 768.
-      const auto width = static_cast<double>(width_of(config_.model.stack));
-      config_.schedule.learning_rate = factor_of_rate() * std::min(7e-4 * 256 / width, 1e-3);
-    }
-    if (!config_.schedule.warmup_steps) {
-      const bool counted = config_.schedule.end != ScheduleEnd::max_time;
-      const std::int64_t longest = updates / 10;
-      config_.schedule.warmup_steps =
-          counted ? std::min(std::clamp<std::int64_t>(updates / 100, 100, 10'000), longest) : 300;
-    }
-    if (!trainer.valid_every) trainer.valid_every = std::clamp<std::int64_t>(epoch / 4, 100, 5000);
+  UsualSchedule usual_schedule(const Task& task) const override {
+    const BertOptions& stack = config_.model.stack;
+    const bool tolerant = config_.is_causal() && (config_.model.is_recurrent() || stack.block.norm == NormPlace::pre);
+    return usual_of_pretraining(config_.trainer, task.batches_per_epoch(), width_of(stack), tolerant,
+                                config_.schedule.end == ScheduleEnd::max_time);
   }
 
-  std::string memory_remedy() const override {
-    return "lower --max-tokens (now " + std::to_string(*config_.max_tokens) +
-           ") and raise --accumulate to keep the size of updates, or choose a smaller --shape";
+  JobDescription description() const override {
+    return {.model = config_.is_causal() ? std::string(name_of(config_.model.cell)) : "BERT",
+            .memory_remedy = "lower --max-tokens (now " + std::to_string(*config_.max_tokens) +
+                             ") and raise --accumulate to keep the size of updates, or choose a smaller --shape"};
   }
 
  protected:
@@ -86,12 +73,10 @@ class PretrainingJob : public Job {
   Tokenizer tokenizer_of(const fs::path& run) const { return load_tokenizer(run / "tokenizer" / kJointTokenizer); }
   // Checks and resolves options of this kind only.
   virtual void resolve(bool resumed) = 0;
-  // The default learning rate relative to that of a BERT of the same width.
-  virtual double factor_of_rate() const { return 1; }
 
   // Initialises the weights randomly, then, if `initial`, from the run of --init-from by calling `load` with its file.
   void initialise_weights(torch::nn::Module& model, bool initial, const std::function<void(const fs::path&)>& load) {
-    initialise(model, {.matrices = config_.model.stack.initialiser}, static_cast<std::uint64_t>(config_.trainer.seed));
+    initialise(model, {.matrices = config_.model.stack.initialiser}, config_.trainer.seed);
     if (!initial || config_.run.init_from.empty()) return;
     const fs::path from = config_.run.init_from;
     if (tokenizer_of(from).hash() != tokenizer_->hash()) {
@@ -144,7 +129,6 @@ class MaskedJob final : public PretrainingJob {
   using PretrainingJob::PretrainingJob;
 
   RunKind kind() const override { return RunKind::pretrain; }
-  std::string model_name() const override { return "BERT"; }
 
   void adopt_model(const OptionOrigins& origins) override { adopt(config_.model.stack, kind(), origins); }
 
@@ -180,7 +164,6 @@ class CausalJob final : public PretrainingJob {
   using PretrainingJob::PretrainingJob;
 
   RunKind kind() const override { return RunKind::language; }
-  std::string model_name() const override { return std::string(name_of(config_.model.cell)); }
 
   void adopt_model(const OptionOrigins& origins) override { adopt(config_.model, kind(), origins); }
 
@@ -206,11 +189,6 @@ class CausalJob final : public PretrainingJob {
                         config_.run.run + " carries the state of its texts in " + std::to_string(began.accumulate) +
                         " batches per update",
                     "resume with the same value, or start another run from its weights with --init-from");
-  }
-
-  // Pre-norm and recurrent layers tolerate higher rates.
-  double factor_of_rate() const override {
-    return config_.model.is_recurrent() || config_.model.stack.block.norm == NormPlace::pre ? 2 : 1;
   }
 };
 

@@ -30,14 +30,9 @@ torch::Tensor unigram_nll(const DocumentCorpus& corpus, std::int64_t vocabulary)
 
 PretrainingTask::PretrainingTask(BertForPretraining model, const Tokenizer& tokenizer, const PretrainingConfig& config,
                                  DocumentCorpus train, std::optional<DocumentCorpus> valid)
-    : StreamTask(std::make_unique<PretrainingObjective>(model), identity_of(config.model.stack, tokenizer),
-                 torch::Device(config.run.device)),
-      model_(std::move(model)),
-      tokenizer_(tokenizer),
-      config_(config),
-      phases_(config.lengths("--phase", *config.max_tokens)),
-      train_(std::move(train)),
-      valid_(std::move(valid)) {
+    : RawTextTask(model, std::make_unique<PretrainingObjective>(model), identity_of(config.model.stack, tokenizer),
+                  tokenizer, config, std::move(train), std::move(valid)),
+      phases_(config.lengths("--phase", *config.max_tokens)) {
   batches_per_epoch_ = training_data(std::ssize(phases_) - 1).num_batches();
   // The same masks or orders at every validation, and the masking of the paper whatever the options, so that runs are
   // comparable. The length is that of the last phase.
@@ -53,8 +48,7 @@ PretrainingData PretrainingTask::data(const DocumentCorpus& corpus, const Maskin
 }
 
 PretrainingData PretrainingTask::training_data(std::int64_t phase) const {
-  return data(train_, config_.masking, combine_keys(config_.trainer.seed, phase),
-              phases_.at(static_cast<std::size_t>(phase)));
+  return data(train_, config_.masking, combine_keys(config_.trainer.seed, phase), phases_.at(phase));
 }
 
 std::int64_t PretrainingTask::phase_at(double share) const {
@@ -70,7 +64,7 @@ std::unique_ptr<BatchStream<PretrainingBatch>> PretrainingTask::stream_from(Data
   }
   phase_ = position.phase;
   if (phases_.size() > 1) {
-    const Phase& phase = phases_[static_cast<std::size_t>(phase_)];
+    const Phase& phase = phases_[phase_];
     log::info("phase {} of {}: sequences of {} tokens, batches of {}", phase_ + 1, phases_.size(), phase.length,
               phase.max_tokens);
   }
@@ -144,28 +138,23 @@ std::unique_ptr<LanguageObjective> language_objective(const LanguageModel& model
 
 LanguageTask::LanguageTask(LanguageModel model, const Tokenizer& tokenizer, const PretrainingConfig& config,
                            DocumentCorpus train, std::optional<DocumentCorpus> valid)
-    : StreamTask(language_objective(model, config), identity_of(config.model, tokenizer),
-                 torch::Device(config.run.device)),
-      model_(std::move(model)),
-      config_(config),
-      end_(tokenizer.special().eos),
-      train_(std::move(train)),
-      valid_(std::move(valid)) {
+    : RawTextTask(model, language_objective(model, config), identity_of(config.model, tokenizer), tokenizer, config,
+                  std::move(train), std::move(valid)) {
   batches_per_epoch_ = training_data().num_batches();
   if (!valid_) return;
   const bool carries = config.model.carries();  // in one lane, so that all models read the same text
-  held_out_.emplace(*valid_, end_,
+  held_out_.emplace(*valid_, tokenizer.special().eos,
                     CausalDataConfig{.length = config.instances.length,
                                      .max_tokens = carries ? config.instances.length : *config.max_tokens,
                                      .lanes = carries ? 1 : 0});
 }
 
 CausalData LanguageTask::training_data() const {
-  return {train_, end_,
+  return {train_, tokenizer_.special().eos,
           CausalDataConfig{.length = config_.instances.length,
                            .max_tokens = *config_.max_tokens,
                            .lanes = lanes_of(config_),
-                           .seed = static_cast<std::uint64_t>(config_.trainer.seed)}};
+                           .seed = config_.trainer.seed}};
 }
 
 MicroBatch LanguageTask::largest() {

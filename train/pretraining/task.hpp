@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/batch/batch_stream.hpp"
@@ -19,25 +20,51 @@
 
 namespace attend {
 
-// Pretraining of a BERT on raw text: masked or permuted tokens, and the relation of two parts of a sequence.
-class PretrainingTask : public StreamTask<PretrainingBatch> {
+// What both have in common: the model, the text to learn from and that to validate on, which may be absent, and batches
+// of about the same size.
+template <class Model, class Batch, class HeldOut>
+class RawTextTask : public StreamTask<Batch> {
  public:
-  static constexpr std::int64_t kPlateauSteps = 1000;
-  static constexpr double kPlateauGain = 0.2;
-
-  // `valid` may be absent.
-  PretrainingTask(BertForPretraining model, const Tokenizer& tokenizer, const PretrainingConfig& config,
-                  DocumentCorpus train, std::optional<DocumentCorpus> valid);
-  ~PretrainingTask() override { stop(); }
+  ~RawTextTask() override { this->stop(); }
 
   torch::nn::Module& model() override { return *model_; }
-  std::int64_t phase_at(double share) const override;
-  MicroBatch largest() override;
   std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   bool batches_are_alike() const override { return true; }
   std::vector<std::string> metrics() const override {
     return valid_ ? config_.metric_names() : std::vector<std::string>();
   }
+
+ protected:
+  RawTextTask(Model model, std::unique_ptr<Objective<Batch>> objective, TensorMetadata identity,
+              const Tokenizer& tokenizer, const PretrainingConfig& config, DocumentCorpus train,
+              std::optional<DocumentCorpus> valid)
+      : StreamTask<Batch>(std::move(objective), std::move(identity), torch::Device(config.run.device)),
+        model_(std::move(model)),
+        tokenizer_(tokenizer),
+        config_(config),
+        train_(std::move(train)),
+        valid_(std::move(valid)) {}
+
+  Model model_;
+  Tokenizer tokenizer_;
+  PretrainingConfig config_;
+  DocumentCorpus train_;
+  std::int64_t batches_per_epoch_ = 0;
+  std::optional<DocumentCorpus> valid_;
+  std::optional<HeldOut> held_out_;  // refers to valid_
+};
+
+// Pretraining of a BERT on raw text: masked or permuted tokens, and the relation of two parts of a sequence.
+class PretrainingTask : public RawTextTask<BertForPretraining, PretrainingBatch, PretrainingData> {
+ public:
+  static constexpr std::int64_t kPlateauSteps = 1000;
+  static constexpr double kPlateauGain = 0.2;
+
+  PretrainingTask(BertForPretraining model, const Tokenizer& tokenizer, const PretrainingConfig& config,
+                  DocumentCorpus train, std::optional<DocumentCorpus> valid);
+
+  std::int64_t phase_at(double share) const override;
+  MicroBatch largest() override;
   // Loss, perplexity and accuracy of the predicted tokens, and accuracy of pairs if they are trained. Warns if, after
   // kPlateauSteps and in the last phase, the model is hardly better than predicting by the frequency of the pieces.
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
@@ -51,34 +78,20 @@ class PretrainingTask : public StreamTask<PretrainingBatch> {
   PretrainingData training_data(std::int64_t phase) const;
   void warn_of_plateau(double loss, const std::vector<torch::Tensor>& labels, Ranks& ranks);
 
-  BertForPretraining model_;
-  Tokenizer tokenizer_;
-  PretrainingConfig config_;
   std::vector<Phase> phases_;
-  std::int64_t phase_ = 0;  // the current phase
-  DocumentCorpus train_;
-  std::int64_t batches_per_epoch_ = 0;
-  std::optional<DocumentCorpus> valid_;
-  std::optional<PretrainingData> held_out_;  // refers to valid_
-  std::optional<double> unigram_loss_;       // held-out loss of predicting by frequency
+  std::int64_t phase_ = 0;              // the current phase
+  std::optional<double> unigram_loss_;  // held-out loss of predicting by frequency
 };
 
 // Pretraining of a language model on raw text.
-class LanguageTask : public StreamTask<LanguageBatch> {
+class LanguageTask : public RawTextTask<LanguageModel, LanguageBatch, CausalData> {
  public:
-  // `valid` may be absent. The tokenizer must have an end token. Throws UserError as CausalData does.
+  // The tokenizer must have an end token. Throws UserError as CausalData does.
   LanguageTask(LanguageModel model, const Tokenizer& tokenizer, const PretrainingConfig& config, DocumentCorpus train,
                std::optional<DocumentCorpus> valid);
-  ~LanguageTask() override { stop(); }
 
-  torch::nn::Module& model() override { return *model_; }
   // With a memory, a batch that finds it full; this overwrites the state of the objective.
   MicroBatch largest() override;
-  std::int64_t batches_per_epoch() const override { return batches_per_epoch_; }
-  bool batches_are_alike() const override { return true; }
-  std::vector<std::string> metrics() const override {
-    return valid_ ? config_.metric_names() : std::vector<std::string>();
-  }
   // Loss, perplexity and accuracy over the first --valid-tokens tokens of the text; state is carried as in training.
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
@@ -89,14 +102,6 @@ class LanguageTask : public StreamTask<LanguageBatch> {
   std::int64_t tokens_of(const LanguageBatch& batch) const override { return batch.labels_M.size(0); }
   std::vector<std::int64_t> lines_of(const LanguageBatch& batch) const override { return batch.lines; }
   CausalData training_data() const;
-
-  LanguageModel model_;
-  PretrainingConfig config_;
-  std::int32_t end_;
-  DocumentCorpus train_;
-  std::int64_t batches_per_epoch_ = 0;
-  std::optional<DocumentCorpus> valid_;
-  std::optional<CausalData> held_out_;  // refers to valid_
 };
 
 }  // namespace attend

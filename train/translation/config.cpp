@@ -122,25 +122,4 @@ void resolve_sizes(TranslationConfig& config, std::uint64_t target_tokens) {
   if (!config.batches.max_tokens) config.batches.max_tokens = target_tokens < 1'000'000 ? 2048 : 4096;
 }
 
-void resolve_training(TranslationConfig& config, std::int64_t batches_per_epoch) {
-  const std::int64_t epoch = config.trainer.updates_of(batches_per_epoch);
-  const bool transformer = config.model.model == ModelKind::transformer;
-  // Thirty epochs of a small corpus, fewer of a large one. What follows from it stays if --max-steps is raised.
-  const std::int64_t usual_updates = std::clamp<std::int64_t>(30 * epoch, 1500, 100'000);
-  if (!config.schedule.learning_rate) {
-    // The best of recipes/rates after 1,160 updates of width 256. Wider models and longer trainings need smaller rates:
-    // a Transformer of width 512 gets the usual 7e-4 for 100,000 updates.
-    const double best = 3e-3;
-    const double rate = best * std::sqrt(256.0 / static_cast<double>(*config.model.width)) *
-                        std::pow(1160.0 / static_cast<double>(usual_updates), 0.25);
-    config.schedule.learning_rate = std::min(rate, best);
-  }
-  if (!config.schedule.warmup_steps) {
-    config.schedule.warmup_steps =
-        transformer ? std::clamp<std::int64_t>(4 * epoch, 200, 4000) : std::clamp<std::int64_t>(epoch, 100, 1000);
-  }
-  if (!config.trainer.max_steps && !config.trainer.max_epochs) config.trainer.max_steps = usual_updates;
-  if (!config.trainer.valid_every) config.trainer.valid_every = std::clamp<std::int64_t>(epoch, 100, 5000);
-}
-
 }  // namespace attend

@@ -102,9 +102,7 @@ struct TranslationConfig {
   void check_sizes(const OptionPlace& place) const;
 };
 
-// Resolve "auto": model sizes, dropout and batch size from the number of target tokens; then learning rate, warm-up,
-// max-steps and valid-every. Learning rate and warm-up do not depend on limits, which may be raised later.
+// Resolves "auto": model sizes, dropout and batch size, from the number of target tokens.
 void resolve_sizes(TranslationConfig& config, std::uint64_t target_tokens);
-void resolve_training(TranslationConfig& config, std::int64_t batches_per_epoch);
 
 }  // namespace attend

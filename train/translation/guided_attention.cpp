@@ -120,7 +120,7 @@ std::vector<TreeSentence> read_line_trees(const std::string& file, const std::st
   }
   if (count == trees.size()) return of_lines;
   throw UserError(fmt::format("{}: {}, but {} has {} with text", file, counted(std::ssize(trees), "sentence"), src_file,
-                              counted(static_cast<std::int64_t>(count), "line")),
+                              counted(count, "line")),
                   remedy);
 }
 
@@ -134,8 +134,8 @@ std::vector<Link> links_of_pieces(const std::vector<Link>& links, const PiecesOf
   std::vector<Link> result;
   if (src.empty() || tgt.empty()) return result;
   for (const Link& link : links) {
-    for (const std::int64_t t : tgt[static_cast<std::size_t>(link.tgt)]) {
-      for (const std::int64_t s : src[static_cast<std::size_t>(link.src)]) result.push_back({.src = s, .tgt = t});
+    for (const std::int64_t t : tgt[link.tgt]) {
+      for (const std::int64_t s : src[link.src]) result.push_back({.src = s, .tgt = t});
     }
   }
   return result;
@@ -189,7 +189,7 @@ void PieceLinks::add_to(Batch& batch, const EncodedCorpus& corpus) const {
   std::vector<std::int64_t> cells;
   std::vector<float> shares;
   for (std::int64_t b = 0; b < keys.size(); ++b) {
-    const std::int64_t example = batch.examples[static_cast<std::size_t>(b)];
+    const std::int64_t example = batch.examples[b];
     const PairIds own = corpus.pair(example);
     const auto of_src = overlaps(src_tokenizer_, own.src, pieces_of(batch.src.ids_M, keys, b));
     const auto of_query =
@@ -197,8 +197,8 @@ void PieceLinks::add_to(Batch& batch, const EncodedCorpus& corpus) const {
     const std::vector<std::int32_t> linked = linked_pieces(corpus.line(example));
     std::vector<std::pair<std::int64_t, std::int64_t>> pairs;  // of pieces of the batch
     for (std::size_t i = 0; i < linked.size(); i += 2) {
-      for (const std::int64_t t : of_query[static_cast<std::size_t>(linked[i])]) {
-        for (const std::int64_t s : of_src[static_cast<std::size_t>(linked[i + 1])]) pairs.emplace_back(t, s);
+      for (const std::int64_t t : of_query[linked[i]]) {
+        for (const std::int64_t s : of_src[linked[i + 1]]) pairs.emplace_back(t, s);
       }
     }
     std::ranges::sort(pairs);

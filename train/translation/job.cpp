@@ -33,14 +33,6 @@
 
 namespace attend {
 
-TranslationTask::TrainingBatches::TrainingBatches(const TranslationTask& task)
-    : task_(&task), batches_(task.train_, task.order_, task.ids_, task.sampled_ ? &*task.sampled_ : nullptr) {}
-
-Batch TranslationTask::TrainingBatches::guided(Batch batch) const {
-  for (const PieceLinks& links : task_->guides_) links.add_to(batch, task_->train_);
-  return batch;
-}
-
 TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers, const TranslationConfig& config,
                                  EncodedCorpus train, std::optional<EncodedCorpus> valid,
                                  std::vector<PieceLinks> guides)
@@ -55,10 +47,10 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
       threads_(*config.run.threads),
       ids_(batch_ids(tokenizers)),
       train_(std::move(train)),
-      order_(train_, config.batches, static_cast<std::uint64_t>(config.trainer.seed)),
+      order_(train_, config.batches, config.trainer.seed),
       guides_(std::move(guides)) {
   if (config.sampling.samples()) {
-    sampled_.emplace(train_, tokenizers_, config.sampling, static_cast<std::uint64_t>(config.trainer.seed),
+    sampled_.emplace(train_, tokenizers_, config.sampling, config.trainer.seed,
                      std::min(config.corpus.max_length, *config.batches.max_tokens - 1));
   }
   // With sampled pieces an estimate, since sampling the whole text takes long.
@@ -74,20 +66,34 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
   }
 }
 
+ParallelBatches TranslationTask::batches() const { return {train_, order_, ids_, sampled_ ? &*sampled_ : nullptr}; }
+
+Batch TranslationTask::guided(Batch batch) const {
+  for (const PieceLinks& links : guides_) links.add_to(batch, train_);
+  return batch;
+}
+
 std::unique_ptr<BatchStream<Batch>> TranslationTask::stream_from(DataPosition position, Shard shard) {
-  return std::make_unique<BatchStream<Batch>>(TrainingBatches(*this), position, shard);
+  struct GuidedBatches {  // decorates the source
+    const TranslationTask* task;
+    ParallelBatches batches;
+
+    std::int64_t begin_epoch(std::int64_t epoch) { return batches.begin_epoch(epoch); }
+    Batch batch(std::int64_t number) const { return task->guided(batches.batch(number)); }
+  };
+  return std::make_unique<BatchStream<Batch>>(GuidedBatches{this, batches()}, position, shard);
 }
 
 std::vector<std::int64_t> TranslationTask::lines_of(const Batch& batch) const {
   std::vector<std::int64_t> lines;
-  for (const std::int64_t example : batch.examples) lines.push_back(static_cast<std::int64_t>(train_.line(example)));
+  for (const std::int64_t example : batch.examples) lines.push_back(train_.line(example));
   return lines;
 }
 
 MicroBatch TranslationTask::largest() {
-  TrainingBatches batches(*this);
-  batches.begin_epoch(0);
-  return micro_batch(batches.largest());
+  ParallelBatches source = batches();
+  source.begin_epoch(0);
+  return micro_batch(guided(source.largest()));
 }
 
 std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::path& run, std::int64_t step,
@@ -103,7 +109,7 @@ std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::p
 
   TranslatorConfig greedy;  // one worker per thread of the training
   greedy.workers = threads_;
-  const auto ranks_of = static_cast<std::size_t>(ranks.size());
+  const std::size_t ranks_of = ranks.size();
   std::vector<std::string> own;  // this rank's share: every ranks_of-th sentence
   for (std::size_t i = ranks.rank(); i < valid_->src.size(); i += ranks_of) own.push_back(valid_->src[i]);
   std::string own_lines;
@@ -265,8 +271,7 @@ class TranslationJob : public Job {
   void save_inputs(const fs::path& run) const override { tokenizers_->save(run / "tokenizer"); }
 
   std::unique_ptr<Task> make_task(bool initial_weights) override {
-    const Seq2Seq model =
-        make_seq2seq(config_.model, sizes_of(*tokenizers_), static_cast<std::uint64_t>(config_.trainer.seed));
+    const Seq2Seq model = make_seq2seq(config_.model, sizes_of(*tokenizers_), config_.trainer.seed);
     log_unfused(*model);
     if (initial_weights && !config_.run.init_from.empty()) {
       const fs::path from = config_.run.init_from;
@@ -285,11 +290,14 @@ class TranslationJob : public Job {
                                              std::move(guides_));
   }
 
-  void resolve_schedule(const Task& task) override { resolve_training(config_, task.batches_per_epoch()); }
-  std::string model_name() const override { return std::string(name_of(config_.model.model)); }
-  std::string memory_remedy() const override {
-    return "lower --max-tokens (now " + std::to_string(*config_.batches.max_tokens) +
-           ") and raise --accumulate to keep the size of updates, or lower --width";
+  UsualSchedule usual_schedule(const Task& task) const override {
+    return usual_of_translation(config_.trainer, task.batches_per_epoch(),
+                                config_.model.model == ModelKind::transformer, *config_.model.width);
+  }
+  JobDescription description() const override {
+    return {.model = std::string(name_of(config_.model.model)),
+            .memory_remedy = "lower --max-tokens (now " + std::to_string(*config_.batches.max_tokens) +
+                             ") and raise --accumulate to keep the size of updates, or lower --width"};
   }
 
  private:

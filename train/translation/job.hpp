@@ -51,21 +51,8 @@ class TranslationTask : public StreamTask<Batch> {
     std::vector<std::string> src, tgt;
   };
 
-  // The training batches, in the pieces of each epoch, with the cells of guides.
-  class TrainingBatches {
-   public:
-    explicit TrainingBatches(const TranslationTask& task);
-    std::int64_t begin_epoch(std::int64_t epoch) { return batches_.begin_epoch(epoch); }
-    Batch batch(std::int64_t number) const { return guided(batches_.batch(number)); }
-    Batch largest() const { return guided(batches_.largest()); }
-
-   private:
-    Batch guided(Batch batch) const;
-
-    const TranslationTask* task_;
-    ParallelBatches batches_;
-  };
-
+  ParallelBatches batches() const;  // for training, in the pieces of each epoch
+  Batch guided(Batch batch) const;  // with the cells of guides
   std::unique_ptr<BatchStream<Batch>> stream_from(DataPosition position, Shard shard) override;
   std::int64_t tokens_of(const Batch& batch) const override { return batch.num_labels(); }
   std::vector<std::int64_t> lines_of(const Batch& batch) const override;
