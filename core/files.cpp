@@ -103,7 +103,7 @@ void write_all(int file, const fs::path& path, std::span<const std::byte> bytes)
     const ssize_t written = ::write(file, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail(path, "cannot be written");
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    bytes = bytes.subspan(written);
   }
 }
 
@@ -132,7 +132,7 @@ void read_blocks(const fs::path& path, const std::function<void(std::span<const 
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail(path, "cannot be read");
     if (count == 0) return;
-    take(std::span(buffer).first(static_cast<std::size_t>(count)));
+    take(std::span(buffer).first(count));
   }
 }
 
@@ -327,7 +327,7 @@ MappedFile::MappedFile(const fs::path& path) {
   struct stat status {};
   const Descriptor file = open_for_reading(path, status);
   if (!S_ISREG(status.st_mode)) throw UserError(path.string() + ": not a regular file");
-  const auto size = static_cast<std::size_t>(status.st_size);
+  const std::size_t size = status.st_size;
   if (size == 0) return;
   void* start = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (start == MAP_FAILED) fail(path, "cannot be mapped into memory");

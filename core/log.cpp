@@ -45,8 +45,7 @@ class StandardOutput : public std::streambuf {
   }
   std::streamsize xsputn(const char* text, std::streamsize size) override {
     const std::streamsize written = std::streambuf::xsputn(text, size);
-    if (terminal_ && std::string_view(text, static_cast<std::size_t>(size)).find('\n') != std::string_view::npos)
-      flush();
+    if (terminal_ && std::string_view(text, size).find('\n') != std::string_view::npos) flush();
     return written;
   }
   int sync() override {
@@ -57,7 +56,7 @@ class StandardOutput : public std::streambuf {
  private:
   void clear() { setp(buffer_.data(), buffer_.data() + buffer_.size()); }
   void flush() {
-    const std::string_view text(pbase(), static_cast<std::size_t>(pptr() - pbase()));
+    const std::string_view text(pbase(), pptr() - pbase());
     clear();  // text that failed is not written again
     const Written written = write(STDOUT_FILENO, text);
     if (written == Written::interrupted) throw Interrupted("interrupted while standard output was not being read");
@@ -89,7 +88,7 @@ Written write(int descriptor, std::string_view text) {
         ::write(descriptor, text.data(), is_file ? text.size() : std::min<std::size_t>(text.size(), PIPE_BUF));
     if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (written < 0) return Written::failed;
-    text.remove_prefix(static_cast<std::size_t>(written));
+    text.remove_prefix(written);
   }
   return Written::all;
 }

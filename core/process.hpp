@@ -66,7 +66,7 @@ namespace attend {
 
 // Work divided among threads.
 
-inline std::size_t usual_threads() { return static_cast<std::size_t>(std::min<std::int64_t>(usable_processors(), 16)); }
+inline std::size_t usual_threads() { return std::min<std::int64_t>(usable_processors(), 16); }
 
 // Calls work(begin, end) for about equal parts of [0, count), at most `threads`, each on its own thread; a single part
 // runs on the caller's. Returns the results in the order of the parts. An exception is rethrown after all parts end.

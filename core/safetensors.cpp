@@ -45,7 +45,7 @@ const TypeEntry& entry_of(DType dtype) { return *std::ranges::find(kTypes, dtype
 // The bytes of a tensor, or nullopt if the shape exceeds 63 bits. Sizes of zero are left out of the count, so that
 // strides computed from the others cannot overflow either.
 std::optional<std::uint64_t> checked_bytes(const std::vector<std::int64_t>& shape, std::uint64_t item_bytes) {
-  std::int64_t count = static_cast<std::int64_t>(item_bytes);
+  std::int64_t count = item_bytes;
   bool empty = false;
   for (const std::int64_t size : shape) {
     if (size == 0) {
@@ -54,7 +54,7 @@ std::optional<std::uint64_t> checked_bytes(const std::vector<std::int64_t>& shap
       return std::nullopt;
     }
   }
-  return empty ? 0 : static_cast<std::uint64_t>(count);
+  return empty ? 0 : count;
 }
 
 // Non-negative integers, each of at most 63 bits.
@@ -84,8 +84,8 @@ TensorView read_entry(const std::string& name, const nlohmann::json& entry, std:
   if (!shape) refuse(where, "the shape must be at most 64 non-negative integers");
   const auto offsets = sizes_of(entry["data_offsets"], 2);
   if (!offsets || offsets->size() != 2) refuse(where, "data_offsets must be two non-negative integers");
-  const auto begin = static_cast<std::uint64_t>((*offsets)[0]);
-  const auto end = static_cast<std::uint64_t>((*offsets)[1]);
+  const std::uint64_t begin = (*offsets)[0];
+  const std::uint64_t end = (*offsets)[1];
   if (begin > end || end > data.size()) {
     refuse(where,
            "bytes " + std::to_string(begin) + " to " + std::to_string(end) + " of " + std::to_string(data.size()));

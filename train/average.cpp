@@ -73,13 +73,13 @@ std::vector<std::int64_t> chosen_steps(const fs::path& run, const AverageConfig&
     which = "validated checkpoints";
     keep = "keep-best";
   }
-  const auto wanted = static_cast<std::size_t>(config.best.value_or(config.last.value_or(std::ssize(steps))));
+  const std::size_t wanted = config.best.value_or(config.last.value_or(std::ssize(steps)));
   if (steps.size() < wanted) {
     throw UserError(
         fmt::format("{}: {} {}, but {} were requested", run.string(), steps.size(), which, wanted),
         fmt::format("request fewer, or train with --{} {} or more (it may be changed when resuming)", keep, wanted));
   }
-  steps.erase(steps.begin(), steps.end() - static_cast<std::ptrdiff_t>(wanted));
+  steps.erase(steps.begin(), steps.end() - wanted);
   return steps;
 }
 

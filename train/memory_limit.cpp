@@ -68,7 +68,7 @@ void refuse_memory_beyond_machine(int processes) {
   rlimit bound{};
   if (!free || !data || getrlimit(RLIMIT_DATA, &bound) != 0) return;
   // A margin for other processes: at the very limit the kernel would kill the process anyway.
-  bound.rlim_cur = std::min<rlim_t>(bound.rlim_cur, *data + *free / 16 * 15 / static_cast<std::uint64_t>(processes));
+  bound.rlim_cur = std::min<rlim_t>(bound.rlim_cur, *data + *free / 16 * 15 / processes);
   setrlimit(RLIMIT_DATA, &bound);
 }
 
@@ -86,7 +86,7 @@ void with_memory_remedy(const std::string& remedy, const std::function<void()>& 
 std::int64_t peak_resident_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+  return usage.ru_maxrss * 1024;
 }
 
 }  // namespace attend

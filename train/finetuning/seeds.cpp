@@ -92,8 +92,7 @@ void finetune(const FinetuningCommand& command, const OptionOrigins& origins, co
                                    {"mean", mean},
                                    {"deviation", deviation},
                                    {"best", first + (best - scores.begin())}};
-  for (std::size_t i = 0; i < scores.size(); ++i)
-    record["scores"][std::to_string(first + static_cast<std::int64_t>(i))] = scores[i];
+  for (std::size_t i = 0; i < scores.size(); ++i) record["scores"][std::to_string(first + i)] = scores[i];
   write_file_atomic(record_file, record.dump(1) + "\n");
   log::info("{} over {} seeds: mean {:.4g}, standard deviation {:.2g}; {} stands for seed {}",
             command.config.trainer.best_metric, scores.size(), mean, deviation, run.string(),

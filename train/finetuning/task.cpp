@@ -33,7 +33,7 @@ torch::Tensor label_weights(const std::vector<std::string>& given, const Labelle
     const std::size_t labels = task.labels.size();
     std::vector<double> counts(labels);
     for (const Sample& sample : train.samples) {
-      for (const std::int64_t tag : sample.tags) counts[static_cast<std::size_t>(tag)] += 1;
+      for (const std::int64_t tag : sample.tags) counts[tag] += 1;
       if (sample.gold.label) counts[*sample.gold.label] += 1;
       for (std::size_t label = 0; label < sample.gold.labels.size(); ++label) {
         counts[label] += static_cast<double>(sample.gold.labels[label]);
@@ -160,7 +160,7 @@ std::int64_t FinetuningTask::batches_per_epoch() const {
 }
 
 std::unique_ptr<BatchStream<LabelledBatch>> FinetuningTask::stream_from(DataPosition position, Shard shard) {
-  const ShuffledSamples source(train_.samples, config_.batch_size, static_cast<std::uint64_t>(config_.trainer.seed));
+  const ShuffledSamples source(train_.samples, config_.batch_size, config_.trainer.seed);
   return std::make_unique<BatchStream<LabelledBatch>>(source, position, shard);
 }
 
