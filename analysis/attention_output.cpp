@@ -249,9 +249,9 @@ class Page : public AttentionOutput {
     for (std::size_t view = kPlaces.size(); view-- > 0;) {
       const auto has_view = [&](const AttentionPage::Sentence& sentence) { return sentence.maps[view].has_value(); };
       if (std::ranges::any_of(page_.sentences, has_view)) continue;
-      page_.views.erase(page_.views.begin() + static_cast<std::ptrdiff_t>(view));
+      page_.views.erase(page_.views.begin() + view);
       for (AttentionPage::Sentence& sentence : page_.sentences) {
-        sentence.maps.erase(sentence.maps.begin() + static_cast<std::ptrdiff_t>(view));
+        sentence.maps.erase(sentence.maps.begin() + view);
       }
     }
     file_.write(sentence_page(page_));

@@ -18,7 +18,7 @@ namespace attend {
 void HeadTally::add(const torch::Tensor& weights_TS) {
   const auto weights = weights_TS.accessor<float, 2>();
   const std::int64_t T = weights.size(0), S = weights.size(1);
-  std::vector<double> read(static_cast<std::size_t>(S));
+  std::vector<double> read(S);
   std::int64_t last = -1;  // likeliest position of the previous step
   for (std::int64_t t = 0; t < T; ++t) {
     double sum = 0, expected = 0;
@@ -28,7 +28,7 @@ void HeadTally::add(const torch::Tensor& weights_TS) {
       if (w > 0) entropy_ -= w * std::log(w);
       sum += w;
       expected += w * static_cast<double>(s);
-      read[static_cast<std::size_t>(s)] += w;
+      read[s] += w;
       if (weights[t][s] > weights[t][likeliest]) likeliest = s;
     }
     if (sum == 0) continue;  // a local scope without positions
@@ -141,7 +141,7 @@ void add_attention(Comparison& comparison, const std::vector<const Run*>& models
       for (std::size_t later = i; later < end; ++later) {
         for (SystemSentence& system : sentences[later].systems) system.own = system.reference = std::nullopt;
       }
-      comparison.attention_left_out = static_cast<std::int64_t>(sentences.size() - i);
+      comparison.attention_left_out = sentences.size() - i;
       return;
     }
   }

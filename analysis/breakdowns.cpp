@@ -293,8 +293,7 @@ Breakdown recall_of_distant_pairs(const std::vector<std::string>& reference,
       const auto group =
           static_cast<std::size_t>(std::ranges::lower_bound(kFarthest, last - first) - kFarthest.begin());
       for (std::size_t system = 0; system < outputs.size(); ++system) {
-        const bool has = has_in_order(translated[system], words[static_cast<std::size_t>(first)],
-                                      words[static_cast<std::size_t>(last)]);
+        const bool has = has_in_order(translated[system], words[first], words[last]);
         Found& sentence = found[group][system][i];
         ++sentence.all;
         sentence.found += has ? 1 : 0;

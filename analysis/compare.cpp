@@ -157,8 +157,7 @@ class Measurement {
   void note_conditions() {
     std::vector<std::string>& notes = result_.notes;
     if (systems_.size() == 1) notes.emplace_back("There is only one system: nothing is compared.");
-    const std::vector<SystemRuns> trained(systems_.begin(),
-                                          systems_.begin() + static_cast<std::ptrdiff_t>(num_trained_));
+    const std::vector<SystemRuns> trained(systems_.begin(), systems_.begin() + num_trained_);
     std::ranges::move(notes_on_conditions(conditions_of(runs_), trained, config_.test), std::back_inserter(notes));
     if (const auto blank = std::ranges::count_if(set_.sources, is_blank); blank > 0 && !trained.empty()) {
       notes.push_back(
@@ -258,7 +257,7 @@ class Measurement {
       if (!has_model(systems_[i])) continue;
       const Run& run = first_run(systems_[i])->run;
       log::info("{}: scoring all translations, and beams up to {}", systems_[i].name, kComparedBeams.back());
-      const auto passes = static_cast<std::int64_t>(systems_.size() + kComparedBeams.size());
+      const std::int64_t passes = systems_.size() + kComparedBeams.size();
       WorkProgress progress({.unit = "sentences", .total = std::ssize(set_.sources) * passes});
       scores = score_translations(run, i, text, cross, &progress);
       result_.calibration.back() = calibration(scores->reference);

@@ -39,7 +39,7 @@ class DistanceObserver : public Observer {
     std::vector<double>& sums = sums_[layer];
     sums.resize(std::max(sums.size(), static_cast<std::size_t>(bucket_of(weights.size(0) - 1)) + 1));
     for (std::int64_t t = 0; t < weights.size(0); ++t) {
-      for (std::int64_t s = 0; s <= t; ++s) sums[static_cast<std::size_t>(bucket_of(t - s))] += weights[t][s];
+      for (std::int64_t s = 0; s <= t; ++s) sums[bucket_of(t - s)] += weights[t][s];
     }
   }
 
@@ -91,7 +91,7 @@ std::vector<std::size_t> draw_words(std::span<const TokenStream> streams, std::i
 std::vector<double> losses_after(const LanguageModelImpl& model, const TokenStream& stream,
                                  std::span<const std::size_t> words, std::int64_t context) {
   ensure(context >= 1 && context <= model.longest().value_or(context), "the model reads that many tokens");
-  const auto tokens = static_cast<std::size_t>(context);
+  const std::size_t tokens = context;
   std::vector<std::pair<std::size_t, std::size_t>> targets;  // the word's number here, and the place of a piece
   for (std::size_t w = 0; w < words.size(); ++w) {
     const TokenStream::Word& word = stream.words.at(words[w]);
@@ -107,8 +107,7 @@ std::vector<double> losses_after(const LanguageModelImpl& model, const TokenStre
     std::vector<std::int64_t> ids, labels;
     Sequences windows;
     for (const auto& [w, at] : batch) {
-      ids.insert(ids.end(), stream.ids.begin() + static_cast<std::ptrdiff_t>(at - tokens),
-                 stream.ids.begin() + static_cast<std::ptrdiff_t>(at));
+      ids.insert(ids.end(), stream.ids.begin() + at - tokens, stream.ids.begin() + at);
       labels.push_back(stream.ids[at]);
       windows.layout.append(context);
     }
@@ -128,7 +127,7 @@ std::vector<DistanceShares> attention_by_distance(const LanguageModelImpl& model
     const std::size_t length = std::min(text.size(), static_cast<std::size_t>(most));
     Sequences tokens;
     tokens.ids_M = ops::to_tensor(std::span(text).first(length), model.output_table().master());
-    tokens.layout.append(static_cast<std::int64_t>(length));
+    tokens.layout.append(length);
     Pass pass = Pass::inference(&observer);
     model.forward(tokens, pass);
   }

@@ -58,7 +58,7 @@ SearchErrors errors_of_search(const Run& run, const ModelScores& scores, std::si
     const TargetScore& reference = scores.reference[i];
     const std::size_t source =
         std::min(run.tokenizers.src.encode(text.source[i]).size(), most_source_pieces(*run.model));
-    const std::int64_t longest = search.longest(static_cast<std::int64_t>(source) + 1);
+    const std::int64_t longest = search.longest(source + 1);
     const bool is_allowed = !reference.target_is_cut && std::ssize(reference.pieces) <= longest;
     if (!output.hypothesis.ended || !is_allowed) continue;
     ++compared;

@@ -59,8 +59,7 @@ Tensor with_residual(const Tensor& weights_TT) {
 // layer below, T … 2 T - 1 back to the one above.
 class FlowNetwork {
  public:
-  explicit FlowNetwork(std::span<const Tensor> layers_TT)
-      : length_(static_cast<std::size_t>(layers_TT.front().size(0))) {
+  explicit FlowNetwork(std::span<const Tensor> layers_TT) : length_(layers_TT.front().size(0)) {
     for (const Tensor& weights_TT : layers_TT) {
       std::ranges::copy(ops::to_doubles(with_residual(weights_TT)), std::back_inserter(capacities_));
     }
@@ -176,11 +175,11 @@ Tensor attention_rollout(std::span<const Tensor> layers_TT) {
 
 std::vector<double> attention_flow(std::span<const Tensor> layers_TT, std::int64_t from) {
   ensure(!layers_TT.empty(), "a layer");
-  const auto length = static_cast<std::size_t>(layers_TT.front().size(0));
+  const std::size_t length = layers_TT.front().size(0);
   FlowNetwork network(layers_TT);
   std::vector<double> flows;
   for (std::size_t t = 0; t < length; ++t) {
-    flows.push_back(network.maximum_flow(layers_TT.size() * length + static_cast<std::size_t>(from), t));
+    flows.push_back(network.maximum_flow(layers_TT.size() * length + from, t));
   }
   return flows;
 }

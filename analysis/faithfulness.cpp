@@ -59,14 +59,14 @@ class EditedRun {
   metrics::Rows aligned_losses(std::int64_t& linked_pieces) const {
     ScoreConfig config = scoring_;
     config.workers = 1;
-    const auto most_source = static_cast<std::int64_t>(most_source_pieces(*run_.model));
+    const std::int64_t most_source = most_source_pieces(*run_.model);
     WorkProgress progress({.unit = "sentences", .total = std::ssize(given_.links)});
     std::vector<SentenceLoss> losses;
     for (std::size_t i = 0; i < given_.links.size(); ++i) {
       const std::string &source = given_.sources[i], &target = given_.targets[i];
-      const GivenWeights weights(
-          links_of_pieces(given_.links[i], pieces_by_word(run_.tokenizers.src, source, most_source),
-                          pieces_by_word(run_.tokenizers.tgt, target, static_cast<std::int64_t>(kMostPieces))));
+      const GivenWeights weights(links_of_pieces(given_.links[i],
+                                                 pieces_by_word(run_.tokenizers.src, source, most_source),
+                                                 pieces_by_word(run_.tokenizers.tgt, target, kMostPieces)));
       linked_pieces += weights.linked();
       config.edit = &weights;
       losses.push_back(losses_of(score(run_, {&source, 1}, {&target, 1}, config)).front());

@@ -84,7 +84,7 @@ void RelationTally::write(HeadReport& report) const {
     result.instances = second.all.instances;
     const std::vector<std::int64_t>& found = first.all.found_by;
     for (const std::int64_t hits : found) result.by_head.push_back(fraction(hits, result.chosen_on));
-    result.chosen = static_cast<std::size_t>(std::ranges::max_element(found) - found.begin());
+    result.chosen = std::ranges::max_element(found) - found.begin();
     const auto best =
         std::ranges::max_element(first.at_offset, {}, [](const auto& entry) { return entry.second.instances; });
     result.offset = best->first;
@@ -114,7 +114,7 @@ void HabitTally::add(const SeenWords& seen, WordWeights weights, bool is_causal)
     if (!largest) continue;
     ++words_;
     const std::int64_t offset = offset_between(from, *largest);
-    if (std::abs(offset) <= 1) ++at_offset_[static_cast<std::size_t>(offset + 1)];
+    if (std::abs(offset) <= 1) ++at_offset_[offset + 1];
     double sum = 0, expected = 0;
     std::vector<std::size_t> rarest;  // the least frequent words that it sees
     std::size_t num_seen = 0;

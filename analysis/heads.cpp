@@ -62,9 +62,9 @@ PiecesOfWords pieces_of_tree(const TreeSentence& tree, const std::vector<Piece>&
   PiecesOfWords result = pieces_of_words(tree, pieces);
   std::vector<int> owners(pieces.size());
   for (const auto& word : result) {
-    for (const std::int64_t piece : word) ++owners[static_cast<std::size_t>(piece)];
+    for (const std::int64_t piece : word) ++owners[piece];
   }
-  const auto is_shared = [&](std::int64_t piece) { return owners[static_cast<std::size_t>(piece)] > 1; };
+  const auto is_shared = [&](std::int64_t piece) { return owners[piece] > 1; };
   for (auto& word : result) {
     if (std::ranges::any_of(word, is_shared)) word.clear();
   }
@@ -241,9 +241,7 @@ class HeadMeasurement {
     PiecesOfWords words = pieces_of_tree(tree, pieces);
     SeenWords seen;
     for (std::size_t w = 0; w < words.size(); ++w) {
-      const auto is_known = [&](std::int64_t piece) {
-        return pieces[static_cast<std::size_t>(piece)].id != tokenizer.special().unk;
-      };
+      const auto is_known = [&](std::int64_t piece) { return pieces[piece].id != tokenizer.special().unk; };
       seen.has_pieces.push_back(!words[w].empty());
       seen.frequencies.push_back(frequencies_.at(tree.words[w].form));
       unseen_words_ += words[w].empty() ? 1 : 0;

@@ -101,7 +101,7 @@ std::vector<Tensor> ProbedWords::vectors(const SentenceModel& model, std::int64_
           rows.push_back(before + piece);
           word_of_row.push_back(std::ssize(words));
         }
-        words.push_back(offsets_[s] + static_cast<std::int64_t>(w));
+        words.push_back(offsets_[s] + w);
       }
       before += lengths[s];
     }
@@ -231,9 +231,9 @@ class HiddenStateProbes {
     result_.sentences = std::ssize(words_.sentences());
     result_.left_out = words_.num_left_out();
     result_.words = words_.num_words();
-    result_.fitted = static_cast<std::int64_t>(split_.held_out);
-    result_.held_out = static_cast<std::int64_t>(split_.test - split_.held_out);
-    result_.tested = static_cast<std::int64_t>(split_.end - split_.test);
+    result_.fitted = split_.held_out;
+    result_.held_out = split_.test - split_.held_out;
+    result_.tested = split_.end - split_.test;
     result_.seeds = config_.seeds;
   }
 
@@ -269,13 +269,13 @@ class HiddenStateProbes {
     const std::int64_t at_once = std::max<std::int64_t>(1, kVectorBytes / bytes);
     for (std::int64_t first = 0; first < std::ssize(widths); first += at_once) {
       const std::int64_t count = std::min(at_once, std::ssize(widths) - first);
-      auto layer = static_cast<std::size_t>(first);
+      std::size_t layer = first;
       for (const Tensor& x_WH : words_.vectors(model_, first, count)) probe(layer++, x_WH);
     }
   }
 
   std::vector<std::uint64_t> seeds() const {
-    std::vector<std::uint64_t> seeds(static_cast<std::size_t>(config_.seeds));
+    std::vector<std::uint64_t> seeds(config_.seeds);
     std::iota(seeds.begin(), seeds.end(), kSeed);
     return seeds;
   }

@@ -25,14 +25,14 @@ void train_with_early_stopping(const torch::nn::Module& module, const EarlyStopp
       make_optimiser(module, {.optimiser = OptimiserKind::adam, .beta2 = 0.999, .epsilon = {}, .clip_norm = 0});
   const std::vector<torch::Tensor> weights = module.parameters();
   std::vector<torch::Tensor> best;
-  std::vector<std::int64_t> order(static_cast<std::size_t>(how.items));
+  std::vector<std::int64_t> order(how.items);
   std::iota(order.begin(), order.end(), 0);
   RandomStream random(how.seed);
   double rate = how.learning_rate, least = std::numeric_limits<double>::infinity();
   for (int epoch = 0, without_gain = 0; epoch < EarlyStopping::kMostEpochs; ++epoch) {
     signals::throw_if_stopped("the probes were interrupted");
     shuffle(order, random);
-    for (std::size_t begin = 0; begin < order.size(); begin += static_cast<std::size_t>(how.batch)) {
+    for (std::size_t begin = 0; begin < order.size(); begin += how.batch) {
       const std::size_t count = std::min(order.size() - begin, static_cast<std::size_t>(how.batch));
       how.loss(std::span(order).subspan(begin, count)).backward();
       optimiser->step(rate, /*norm=*/0);  // nothing is clipped
@@ -69,7 +69,7 @@ struct LabelledVectors {
 
 LabelledVectors labelled_vectors(const Tensor& x_WH, const WordLabels& words) {
   ensure(words.suffice(), "every part has words");
-  const auto held_out = static_cast<std::int64_t>(words.held_out);
+  const std::int64_t held_out = words.held_out;
   const Tensor x_KH = x_WH.index_select(0, ops::to_tensor(words.words, x_WH));
   const Tensor fitted_KH = x_KH.narrow(0, 0, held_out);
   const Tensor deviation_H = fitted_KH.std(0, /*unbiased=*/false).clamp_min(1e-6);
@@ -98,7 +98,7 @@ Linear trained_probe(const LabelledVectors& words, const std::vector<std::int64_
        .loss =
            [&](std::span<const std::int64_t> items) {
              std::vector<std::int64_t> rows;
-             for (const std::int64_t item : items) rows.push_back(fitted[static_cast<std::size_t>(item)]);
+             for (const std::int64_t item : items) rows.push_back(fitted[item]);
              const Tensor index = ops::to_tensor(rows, words.x_KH);
              return loss_of(words.x_KH.index_select(0, index), words.labels_K.index_select(0, index));
            },
@@ -107,7 +107,7 @@ Linear trained_probe(const LabelledVectors& words, const std::vector<std::int64_
 }
 
 std::vector<std::int64_t> rows_up_to(std::int64_t count) {
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
+  std::vector<std::int64_t> rows(count);
   std::iota(rows.begin(), rows.end(), 0);
   return rows;
 }
@@ -156,11 +156,11 @@ WordLabels control_labels(const WordLabels& words, std::uint64_t seed) {
 FrequentLabel most_frequent_label(const WordLabels& words) {
   ensure(words.suffice(), "every part has words");
   std::vector<std::int64_t> counts(words.names.size());
-  for (std::size_t i = 0; i < words.test; ++i) ++counts[static_cast<std::size_t>(words.labels[i])];
+  for (std::size_t i = 0; i < words.test; ++i) ++counts[words.labels[i]];
   const auto most = std::ranges::max_element(counts) - counts.begin();
-  const auto right = std::ranges::count(words.labels.begin() + static_cast<std::ptrdiff_t>(words.test),
-                                        words.labels.end(), static_cast<std::int64_t>(most));
-  return {.name = words.names[static_cast<std::size_t>(most)],
+  const auto right =
+      std::ranges::count(words.labels.begin() + words.test, words.labels.end(), static_cast<std::int64_t>(most));
+  return {.name = words.names[most],
           .accuracy = static_cast<double>(right) / static_cast<double>(words.labels.size() - words.test)};
 }
 

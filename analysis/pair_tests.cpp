@@ -115,8 +115,8 @@ std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems, const S
         refuse_if_stopped();
         PairTest& test = tests.emplace_back(
             test_of(scored[systems[a].runs[0]][metric], scored[systems[b].runs[0]][metric], exchanges));
-        test.a = static_cast<std::int64_t>(a);
-        test.b = static_cast<std::int64_t>(b);
+        test.a = a;
+        test.b = b;
         test.lower_is_better = compared[metric].lower_is_better;
         test.decimals = std::max(compared[metric].decimals, 2);
         test.seeds = test_over_seeds(systems[a], systems[b], metric, scored);

@@ -117,7 +117,7 @@ std::string similarity_text(const PositionEncodings& positions) {
 
 std::string to_json(const PositionEncodings& positions) {
   std::string text = fmt::format("{{\"kind\":\"{}\",\"encodings\":[", positions.kind);
-  const auto width = static_cast<std::size_t>(positions.encodings_TH.size(1));
+  const std::size_t width = positions.encodings_TH.size(1);
   const float* row = positions.encodings_TH.const_data_ptr<float>();
   for (std::int64_t t = 0; t < positions.encodings_TH.size(0); ++t, row += width) {
     fmt::format_to(std::back_inserter(text), "{}[{:.6g}]", t == 0 ? "" : ",", fmt::join(std::span(row, width), ","));

@@ -39,7 +39,7 @@ class SourceObserver : public Observer {
 std::vector<std::int64_t> rows_at(std::int64_t t, const Layout& target) {
   std::vector<std::int64_t> rows;
   for (std::int64_t b = 0; b < target.size(); ++b) {
-    if (t < target.length(b)) rows.push_back(target.offsets[static_cast<std::size_t>(b)] + t);
+    if (t < target.length(b)) rows.push_back(target.offsets[b] + t);
   }
   return rows;
 }
@@ -78,9 +78,8 @@ Batch batch_of(const Run& run, const std::vector<std::string>& source, const std
 Batch random_batch(const Run& run, std::int64_t sentences, std::int64_t length) {
   RandomStream random(1);
   const auto draw = [&](const Tokenizer& tokenizer) {
-    std::vector<std::int64_t> ids(static_cast<std::size_t>(sentences * length));
-    for (std::int64_t& id : ids)
-      id = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(tokenizer.size())));
+    std::vector<std::int64_t> ids(sentences * length);
+    for (std::int64_t& id : ids) id = random.below(static_cast<std::uint64_t>(tokenizer.size()));
     return at::tensor(ids, at::kLong);
   };
   Layout layout;
@@ -132,7 +131,7 @@ std::vector<double> gradient_reach(const Run& run, const std::vector<std::string
   ensure(source.size() == target.size(), "a translation for each line");
   const Batch batch = batch_of(run, source, target);
   const Layout &src = batch.src.layout, &tgt = batch.tgt.layout;
-  std::vector<double> sums(static_cast<std::size_t>(farthest) + 1), counts(sums.size());
+  std::vector<double> sums(farthest + 1), counts(sums.size());
   for (std::int64_t t = 0; t < tgt.max_length; ++t) {
     const Tensor norms_S = gradient_norms(run, batch, t);
     const auto norms = norms_S.accessor<double, 1>();
@@ -142,8 +141,8 @@ std::vector<double> gradient_reach(const Run& run, const std::vector<std::string
       const std::int64_t diagonal =
           std::min<std::int64_t>(S - 1, std::llround(static_cast<double>(t * S) / static_cast<double>(T)));
       for (std::int64_t d = 0; d <= std::min(farthest, diagonal); ++d) {
-        sums[static_cast<std::size_t>(d)] += norms[src.offsets[static_cast<std::size_t>(b)] + diagonal - d];
-        ++counts[static_cast<std::size_t>(d)];
+        sums[d] += norms[src.offsets[b] + diagonal - d];
+        ++counts[d];
       }
     }
   }

@@ -138,7 +138,7 @@ std::vector<HeadPlace> heads_to_prune(const Silencing& silencing, double share,
                                       std::span<const AttentionPlace> places) {
   std::vector<HeadPlace> order = pruning_order(silencing.heads);
   std::erase_if(order, [&](const HeadPlace& head) { return std::ranges::find(places, head.place) == places.end(); });
-  const auto count = static_cast<std::size_t>(std::lround(share * static_cast<double>(silencing.heads.size())));
+  const std::size_t count = std::lround(share * static_cast<double>(silencing.heads.size()));
   order.resize(std::min(order.size(), count));
   return order;
 }
@@ -147,7 +147,7 @@ MaskedTexts::MaskedTexts(const BertRun& run, std::span<const std::string> texts,
   ensure(run.fills_masks(), "the run has the head for masked tokens");
   if (run.is_permuted()) masking.masked = 1;  // a query asks for [MASK]
   const MaskVocabulary vocabulary(run.tokenizer);
-  const auto most = static_cast<std::size_t>(run.model->bert->config().max_length - 2);
+  const std::size_t most = run.model->bert->config().max_length - 2;
   for (const std::string& line : texts) {
     Text& text = texts_.emplace_back();
     text.ids = run.tokenizer.encode_beginning(line, most).ids;
@@ -169,7 +169,7 @@ std::vector<SentenceLoss> MaskedTexts::losses(const ScoreConfig& config) const {
     for (const std::size_t i : chosen) {
       read.emplace_back(texts_[i].ids);
       for (const MaskedToken& token : texts_[i].masked) {
-        rows.push_back(begin + static_cast<std::int64_t>(token.place));
+        rows.push_back(begin + token.place);
         labels.push_back(token.label);
       }
       begin += lengths_[i];

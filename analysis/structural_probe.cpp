@@ -117,14 +117,14 @@ class StructuralProbe {
     Layout layout;
     std::vector<Tensor> x;
     for (const std::int64_t b : sentences) {
-      const std::int64_t begin = offsets_[static_cast<std::size_t>(b)], end = offsets_[static_cast<std::size_t>(b) + 1];
+      const std::int64_t begin = offsets_[b], end = offsets_[b + 1];
       x.push_back(x_WH_.slice(0, begin, end));
       layout.append(end - begin);
     }
     const Tensor found = squares(ops::pad(map_->forward(at::cat(x)), layout));
     Tensor gold = at::zeros_like(found), weights = at::zeros_like(found);  // a weight of 0 outside a sentence
     for (std::int64_t b = 0; b < layout.size(); ++b) {
-      const WordTree& tree = trees_[static_cast<std::size_t>(sentences[static_cast<std::size_t>(b)])];
+      const WordTree& tree = trees_[sentences[b]];
       const Tensor& true_values = structure_ == Structure::distance ? tree.distances_TT : tree.depths_T;
       const auto inside = [&](const Tensor& padded) {
         const Tensor rows = padded[b].narrow(0, 0, layout.length(b));
@@ -186,7 +186,7 @@ WordTree tree_of(const TreeSentence& sentence) {
       tree.edges.emplace_back(std::minmax(i, head - 1));
     }
   }
-  const auto size = static_cast<std::int64_t>(n);
+  const std::int64_t size = n;
   tree.depths_T = at::empty({size}, at::kFloat);
   tree.distances_TT = at::empty({size, size}, at::kFloat);
   auto* depths = tree.depths_T.mutable_data_ptr<float>();

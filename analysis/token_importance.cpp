@@ -88,7 +88,7 @@ Tensor permutations(std::span<const Sample* const> texts, std::int64_t longest, 
   std::vector<std::int64_t> places;
   for (const Sample* text : texts) {
     const std::size_t begin = places.size();
-    places.resize(begin + static_cast<std::size_t>(longest));
+    places.resize(begin + longest);
     const std::span<std::int64_t> own = std::span(places).subspan(begin);
     std::iota(own.begin(), own.end(), 0);
     std::span<std::int64_t> tokens = own.first(text->ids.size());
@@ -192,7 +192,7 @@ Tensor ExplainedClassifier::probabilities(const std::vector<Sample>& texts) cons
     Pass pass = Pass::inference();
     const Tensor probs_BL = model_.head().predict(model_.logits(batch, pass)).cpu();
     for (std::size_t b = 0; b < together.size(); ++b) {
-      rows[static_cast<std::size_t>(together[b] - texts.data())] = probs_BL[static_cast<std::int64_t>(b)];
+      rows[together[b] - texts.data()] = probs_BL[static_cast<std::int64_t>(b)];
     }
   }
   return at::stack(rows);
@@ -209,9 +209,9 @@ TokenImportance ExplainedClassifier::importance(const Sample& text) const {
   std::vector<Sample> read = {text};  // the whole text, and the text without each of these tokens
   for (std::size_t i = 0; i < text.ids.size(); ++i) {
     if (text.ids[i] == special_.cls || text.ids[i] == special_.sep) continue;
-    places.push_back(static_cast<std::int64_t>(i));
+    places.push_back(i);
     Sample& without = read.emplace_back(text);
-    without.ids.erase(without.ids.begin() + static_cast<std::ptrdiff_t>(i));
+    without.ids.erase(without.ids.begin() + i);
     if (i < text.first) --without.first;
   }
   const auto of_tokens = [&](const Tensor& numbers_S) {
@@ -300,8 +300,7 @@ std::vector<TokenImportance> importance_of_source(const Run& run, const PiecePai
   // Position t is predicted in copy t, so that its gradient is separate from the others.
   ExplanationObserver observer(AttentionPlace::cross);
   Pass pass = Pass::inference(&observer);
-  const Tensor hidden_MH =
-      run.model->forward(batch_of(std::vector<std::vector<std::int32_t>>(static_cast<std::size_t>(T), source)), pass);
+  const Tensor hidden_MH = run.model->forward(batch_of(std::vector<std::vector<std::int32_t>>(T, source)), pass);
   const Tensor rows_T = at::arange(T, at::kLong).mul_(T + 1).to(hidden_MH.device());
   const Tensor log_probs_TV = log_probs_of(hidden_MH.index_select(0, rows_T));
   ensure(!observer.layers.empty(), "the decoder attends to the source");

@@ -196,7 +196,7 @@ RecordedRun<SomeRun, Config> RecordedRun<SomeRun, Config>::load(const fs::path& 
   SomeRun run = SomeRun::load(path, checkpoint, device);
   refuse_source_factors(run, path);
   const auto config = read_config<Config>(path / "config.toml", UnknownKeys::ignore);
-  const auto seed = static_cast<std::int64_t>(config.trainer.seed);
+  const std::int64_t seed = config.trainer.seed;
   return {training_record(path, checkpoint, seed), std::move(run), config};
 }
 

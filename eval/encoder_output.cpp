@@ -48,7 +48,7 @@ TextVectors embed(const SentenceEncoder& encoder, const Tokenizer& tokenizer, co
   const std::vector<std::int64_t> cut = in_parallel(texts.size(), [&](std::size_t begin, std::size_t end) {
     SampleMaker maker(tokenizer, {.length = length});
     for (std::size_t i = begin; i < end; ++i) {
-      samples[i] = maker.of_text({.first = texts[i]}, static_cast<std::int64_t>(i));
+      samples[i] = maker.of_text({.first = texts[i]}, i);
     }
     return maker.num_cut();
   });
@@ -148,9 +148,8 @@ FilledText fill_masks(const BertForPretrainingImpl& model, const Tokenizer& toke
   const at::Tensor p = probabilities.cpu().to(at::kDouble), id = pieces.cpu();
   for (std::int64_t k = 0; k < std::ssize(masked); ++k) {
     for (std::int64_t i = 0; i < p.size(1); ++i) {
-      filled.masks[static_cast<std::size_t>(k)].push_back(
-          {.word = shown(tokenizer, static_cast<std::int32_t>(id[k][i].item<std::int64_t>())),
-           .probability = p[k][i].item<double>()});
+      filled.masks[k].push_back({.word = shown(tokenizer, static_cast<std::int32_t>(id[k][i].item<std::int64_t>())),
+                                 .probability = p[k][i].item<double>()});
     }
   }
   return filled;
@@ -183,11 +182,11 @@ CopyBatch make_copy_batch(const std::vector<std::vector<std::int32_t>>& texts, c
     for (std::int64_t i = copy.begin; i < copy.end; ++i) {
       const bool is_masked = i >= copy.first && i < copy.last;
       if (i == copy.first) rows.push_back(std::ssize(ids));
-      ids.push_back(is_masked ? special.mask : text[static_cast<std::size_t>(i)]);
+      ids.push_back(is_masked ? special.mask : text[i]);
     }
     ids.push_back(special.sep);
-    labels.push_back(text[static_cast<std::size_t>(copy.first)]);
-    tokens.layout.append(static_cast<std::int64_t>(ids.size() - start));
+    labels.push_back(text[copy.first]);
+    tokens.layout.append(ids.size() - start);
   }
   tokens.ids_M = at::tensor(ids, at::kLong).to(device);
   batch.input.segments_M = at::zeros_like(tokens.ids_M);
@@ -203,7 +202,7 @@ MaskedCopy masked_copy(std::span<const std::int32_t> ids, std::int64_t piece, st
   const std::int64_t count = std::ssize(ids), width = std::min(count, longest - 2);
   const std::int64_t begin = std::clamp<std::int64_t>(piece - width / 2, 0, count - width);
   MaskedCopy copy{.begin = begin, .end = begin + width, .first = piece, .last = piece + 1};
-  while (within_word && copy.last < copy.end && !tokenizer.begins_word(ids[static_cast<std::size_t>(copy.last)])) {
+  while (within_word && copy.last < copy.end && !tokenizer.begins_word(ids[copy.last])) {
     ++copy.last;
   }
   return copy;
@@ -241,7 +240,7 @@ std::vector<LanguageScore> pseudo_log_likelihood(const BertRun& run, std::span<c
         forced_pieces(read_KE, model.bert->table(), model.predictions->bias, batch.labels_K);
     for (std::size_t k = 0; k < chosen.size(); ++k) {
       const auto& [line, copy] = copies[chosen[k]];
-      scores[line].pieces[static_cast<std::size_t>(copy.first)] = forced[k];
+      scores[line].pieces[copy.first] = forced[k];
       if (progress != nullptr) progress->add_share(1.0 / static_cast<double>(texts[line].size()));
     }
   });

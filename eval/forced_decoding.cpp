@@ -34,18 +34,17 @@ Tensor given_logits(const Tensor& logits_KV, const Tensor& labels_M, std::int64_
 std::vector<ForcedPiece> forced_pieces(const Tensor& hidden_MH, const ops::Weight& table_VH, const Tensor& bias_V,
                                        const Tensor& labels_M) {
   const Tensor ids_M = labels_M.cpu();
-  std::vector<ForcedPiece> forced(static_cast<std::size_t>(hidden_MH.size(0)));
+  std::vector<ForcedPiece> forced(hidden_MH.size(0));
   for_each_block_of_logits(hidden_MH, table_VH, bias_V, [&](std::int64_t first, const Tensor& logits_KV) {
     const Tensor given_K1 = given_logits(logits_KV, labels_M, first), best_K1 = logits_KV.amax(1, true);
     const Tensor scores_K3 = at::cat({given_K1, best_K1, logits_KV.logsumexp(1, true)}, 1).cpu();
     const auto scores = scores_K3.accessor<float, 2>();
     for (std::int64_t k = 0; k < scores.size(0); ++k) {
       const double given = scores[k][0], best = scores[k][1], normaliser = scores[k][2];
-      forced[static_cast<std::size_t>(first + k)] = {
-          .id = static_cast<std::int32_t>(ids_M.const_data_ptr<std::int64_t>()[first + k]),
-          .log_prob = given - normaliser,
-          .best_log_prob = best - normaliser,
-          .is_best = given >= best};
+      forced[first + k] = {.id = static_cast<std::int32_t>(ids_M.const_data_ptr<std::int64_t>()[first + k]),
+                           .log_prob = given - normaliser,
+                           .best_log_prob = best - normaliser,
+                           .is_best = given >= best};
     }
   });
   return forced;
@@ -91,9 +90,9 @@ WindowBatch make_window_batch(std::span<const std::vector<std::int32_t>> texts, 
     for (std::int64_t t = window.begin; t < window.end; ++t) {
       if (t >= window.scored) {
         rows.push_back(std::ssize(ids));
-        labels.push_back(text[static_cast<std::size_t>(t)]);
+        labels.push_back(text[t]);
       }
-      ids.push_back(t == 0 ? end : text[static_cast<std::size_t>(t - 1)]);
+      ids.push_back(t == 0 ? end : text[t - 1]);
     }
     batch.tokens.layout.append(window.length());
   }

@@ -71,7 +71,7 @@ std::vector<std::vector<double>> in_segments(const LanguageModelImpl& model,
     Carried carried;
     for (std::size_t begin = 0;; begin += kSegmentTokens) {
       const auto ends = std::ranges::find_if(rows, [&](std::size_t i) { return texts[i].size() <= begin; });
-      rows = rows.first(static_cast<std::size_t>(ends - rows.begin()));
+      rows = rows.first(ends - rows.begin());
       if (rows.empty()) break;
       refuse_if_stopped();
       for (Tensor& part : carried.parts) part = part.narrow(0, 0, std::ssize(rows));
@@ -83,7 +83,7 @@ std::vector<std::vector<double>> in_segments(const LanguageModelImpl& model,
           ids.push_back(t == 0 ? end : texts[i][t - 1]);
           labels.push_back(texts[i][t]);
         }
-        tokens.layout.append(static_cast<std::int64_t>(stop - begin));
+        tokens.layout.append(stop - begin);
       }
       tokens.ids_M = ops::to_tensor(ids, table);
       const c10::InferenceMode inference;
@@ -130,7 +130,7 @@ std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<cons
     texts[i] = run.tokenizer.encode(lines[i]);
     texts[i].push_back(end);
     const std::int64_t tokens = std::ssize(texts[i]);
-    scores[i] = {.pieces = std::vector<ForcedPiece>(static_cast<std::size_t>(tokens)),
+    scores[i] = {.pieces = std::vector<ForcedPiece>(tokens),
                  .words = std::ssize(metrics::split_words(lines[i])) + 1,
                  .bytes = std::ssize(lines[i]) + 1};
     for (const ScoredWindow& window : scored_windows(tokens, run.window)) {

@@ -127,8 +127,8 @@ void LineRequests::check(std::int64_t line, std::int64_t longest) const {
 }
 
 void LineRequests::add_to(Wanted& wanted) const {
-  if (!prefixes_.empty()) wanted.prefix = prefixes_.at(static_cast<std::size_t>(wanted.line));
-  if (!constraints_.empty()) wanted.constraints = constraints_.at(static_cast<std::size_t>(wanted.line));
+  if (!prefixes_.empty()) wanted.prefix = prefixes_.at(wanted.line);
+  if (!constraints_.empty()) wanted.constraints = constraints_.at(wanted.line);
   if (!config_.forbid.empty()) wanted.forbidden = &forbidden_;
 }
 

@@ -90,7 +90,7 @@ AnalogyTally& AnalogyTally::operator+=(const AnalogyTally& other) {
 WordSpace::WordSpace(WordTable table, bool ignore_case)
     : table_(std::move(table)), ignore_case_(ignore_case), unit_VE_(unit_rows(std::exchange(table_.vectors_VE, {}))) {
   for (std::size_t i = 0; i < table_.words.size(); ++i) {
-    rows_[key_of(table_.words[i])].push_back(static_cast<std::int64_t>(i));
+    rows_[key_of(table_.words[i])].push_back(i);
   }
 }
 
@@ -104,7 +104,7 @@ const WordSpace::Rows* WordSpace::rows_of(const std::string& word) const {
 std::optional<SpelledWord> WordSpace::find(const std::string& word) const {
   if (const Rows* rows = rows_of(word)) {
     const std::int64_t row = rows->front();
-    return SpelledWord{.spelling = table_.words[static_cast<std::size_t>(row)], .vector_E = unit_VE_[row]};
+    return SpelledWord{.spelling = table_.words[row], .vector_E = unit_VE_[row]};
   }
   std::optional<SpelledWord> other;
   if (table_.other) other = table_.other(word);
@@ -141,7 +141,7 @@ std::vector<Neighbour> WordSpace::best(Tensor scores_V, const std::vector<std::s
   std::vector<Neighbour> neighbours;
   for (std::int64_t k = 0; k < scores_K.size(0) && std::ssize(neighbours) < count; ++k) {
     const std::int64_t row = rows_K[k].item<std::int64_t>();
-    const std::string& word = table_.words[static_cast<std::size_t>(row)];
+    const std::string& word = table_.words[row];
     if (rows_of(word)->front() == row) neighbours.push_back({.word = word, .score = scores_K[k].item<double>()});
   }
   return neighbours;
@@ -188,12 +188,12 @@ AnalogyTally WordSpace::answer(const std::vector<AnalogyQuestion>& questions, An
     auto scores = scores_QV.accessor<float, 2>();
     for (std::int64_t q = 0; q < count; ++q) {
       for (std::size_t place = 0; place < 3; ++place) {
-        for (const std::int64_t row : *asked[static_cast<std::size_t>(q)][place]) scores[q][row] = kNoAnswer;
+        for (const std::int64_t row : *asked[q][place]) scores[q][row] = kNoAnswer;
       }
     }
     const Tensor best_Q = scores_QV.argmax(1);
     for (std::int64_t q = 0; q < count; ++q) {
-      const Rows& right = *asked[static_cast<std::size_t>(q)][3];
+      const Rows& right = *asked[q][3];
       const std::int64_t row = best_Q[q].item<std::int64_t>();
       tally.correct += scores[q][row] != kNoAnswer && std::ranges::find(right, row) != right.end();
     }

@@ -20,9 +20,7 @@
 namespace attend {
 namespace {
 
-std::size_t begin_of(std::string_view text, std::string_view word) {
-  return static_cast<std::size_t>(word.data() - text.data());
-}
+std::size_t begin_of(std::string_view text, std::string_view word) { return word.data() - text.data(); }
 
 // For every word, all pieces that overlap it or lie between it and the word before.
 PiecesOfWords overlapping_pieces(std::string_view text, const std::vector<std::string_view>& words,
@@ -34,7 +32,7 @@ PiecesOfWords overlapping_pieces(std::string_view text, const std::vector<std::s
     const std::size_t piece = last_first ? pieces.size() - 1 - n : n;
     while (word < words.size() && begin_of(text, words[word]) + words[word].size() <= pieces[piece].begin) ++word;
     for (std::size_t w = word; w < words.size() && (w == word || begin_of(text, words[w]) < pieces[piece].end); ++w) {
-      result[w].push_back(static_cast<std::int64_t>(piece));
+      result[w].push_back(piece);
     }
   }
   return result;
@@ -60,7 +58,7 @@ PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceByte
   for (std::size_t w = 0; w < words.size(); ++w) {
     if (!metrics::has_word_character(words[w])) continue;
     std::erase_if(result[w], [&](std::int64_t piece) {
-      const auto [begin, end] = pieces[static_cast<std::size_t>(piece)];
+      const auto [begin, end] = pieces[piece];
       const std::size_t word_begin = begin_of(text, words[w]);
       const std::size_t first = std::max(begin, word_begin), last = std::min(end, word_begin + words[w].size());
       return first < last && !metrics::has_word_character(text.substr(first, last - first));

@@ -45,8 +45,8 @@ namespace {
 
 // The text of a source word, given by its pieces, without attached punctuation.
 std::string text_of_word(const PiecePair& pair, const std::vector<std::int64_t>& pieces) {
-  const std::size_t begin = pair.source_pieces[static_cast<std::size_t>(pieces.front())].begin;
-  return trimmed(pair.source.substr(begin, pair.source_pieces[static_cast<std::size_t>(pieces.back())].end - begin));
+  const std::size_t begin = pair.source_pieces[pieces.front()].begin;
+  return trimmed(pair.source.substr(begin, pair.source_pieces[pieces.back()].end - begin));
 }
 
 }  // namespace

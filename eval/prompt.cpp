@@ -150,19 +150,18 @@ void Prompt::read_labels(const std::vector<PlacedText>& given) {
     if (words.empty()) refuse_prompt(label.place, label.key + " has no words", "write some");
     const auto same = std::ranges::find(words_, words);
     if (same != words_.end()) {
-      refuse_prompt(label.place,
-                    label.key + " has the words \"" + words + "\", which " +
-                        task_.labels[static_cast<std::size_t>(same - words_.begin())] + " has too",
-                    "give each label words of its own");
+      refuse_prompt(
+          label.place,
+          label.key + " has the words \"" + words + "\", which " + task_.labels[same - words_.begin()] + " has too",
+          "give each label words of its own");
     }
-    words_[static_cast<std::size_t>(found - task_.labels.begin())] = words;
-    places_[static_cast<std::size_t>(found - task_.labels.begin())] = label.place;
+    words_[found - task_.labels.begin()] = words;
+    places_[found - task_.labels.begin()] = label.place;
   }
   const auto without = std::ranges::find(words_, "");
   if (without != words_.end()) {
     refuse_prompt(file_,
-                  "[labels] has no words for " + task_.labels[static_cast<std::size_t>(without - words_.begin())] +
-                      ", a label of the task",
+                  "[labels] has no words for " + task_.labels[without - words_.begin()] + ", a label of the task",
                   "add a line for it");
   }
 }
@@ -274,7 +273,7 @@ Tensor PromptedModel::raw_scores(const TaskSplit& split, WorkProgress* progress)
       }
     }
     return_freed_memory();
-    if (progress != nullptr) progress->add(static_cast<std::int64_t>(end - first));
+    if (progress != nullptr) progress->add(end - first);
   }
   return scores_N.view({-1, static_cast<std::int64_t>(num_labels)});
 }

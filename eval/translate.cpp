@@ -203,7 +203,7 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
     for (const std::size_t i : batches[b]) {
       sentences.emplace_back(encoded[i]);
       labels_of_sentences.emplace_back(labels[i]);
-      numbers.push_back(first_line + static_cast<std::int64_t>(i));
+      numbers.push_back(first_line + i);
     }
     Sequences src = concatenate(sentences, -1, tokenizers_.src.special().eos);
     add_factors(src, labels_of_sentences, tokenizers_.factors.count());

@@ -41,7 +41,7 @@ std::vector<Character> characters_of(std::string_view text) {
       characters.push_back({std::string(kReplacement), 1});
       continue;
     }
-    const std::string_view own = text.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(at - begin));
+    const std::string_view own = text.substr(begin, at - begin);
     if (is_mark(character) && !characters.empty()) {
       characters.back().text += own;
     } else {

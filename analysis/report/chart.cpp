@@ -103,7 +103,7 @@ std::string opened(std::string_view title, double width, double height) {
 }
 
 std::size_t letters(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+  return std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; });
 }
 
 // The vertical lines and numbers of an axis along x.

@@ -51,21 +51,18 @@ class ContrastSections : public SectionMaker {
   }
 
   Table tests(const ContrastSet& set) const {
-    const bool has_pairs = set.tests.size() > 1;
-    Table table{fmt::format("McNemar's tests on the minimal pairs of {}", set.file),
-                {{"Systems", false}, {"Only the first is right"}, {"Only the second is right"}, {"p"}}};
-    if (has_pairs) table.columns.push_back({"p, corrected"});
-    table.columns.push_back({"Better", false});
-    for (const ContrastTest& test : set.tests) {
-      const std::string &a = name(static_cast<std::size_t>(test.a)), &b = name(static_cast<std::size_t>(test.b));
-      const bool differ = test.p_holm < kSignificant;
-      std::vector<TableCell> row{a + ", " + b, fixed(test.only_a), fixed(test.only_b), p_value(test.p)};
-      if (has_pairs) row.emplace_back(p_value(test.p_holm));
-      row.emplace_back(!differ ? "–" : test.only_a > test.only_b ? a : b);
-      row.back().is_best = differ;
-      table.rows.push_back(std::move(row));
-    }
-    return table;
+    using Test = ContrastTest;
+    const auto differ = [](const Test& test) { return test.p_holm < kSignificant; };
+    const auto better = [&](const Test& test) {
+      return !differ(test) ? "–" : name(test.only_a > test.only_b ? test.a : test.b);
+    };
+    return table_of(set.tests, fmt::format("McNemar's tests on the minimal pairs of {}", set.file),
+                    {{"Systems", [&](const Test& test) { return name(test.a) + ", " + name(test.b); }},
+                     {"Only the first is right", &Test::only_a, kGrouped},
+                     {"Only the second is right", &Test::only_b, kGrouped},
+                     {"p", &Test::p, kP},
+                     {"p, corrected", &Test::p_holm, kP, {.when = set.tests.size() > 1}},
+                     {"Better", better, {.best_if = differ}}});
   }
 };
 

@@ -30,24 +30,18 @@ Section agreement_section(const Faithfulness& it) {
                   "there are fewer than two. The row of gradient × input says how well the two measures agree with "
                   "each other.",
                   it.item)};
-  Table table{"Agreement of explanations with gradient × input and with leave-one-out",
-              {{"Explanation", false},
-               {"τ, gradient × input"},
-               {"Significant, %"},
-               {"Undefined"},
-               {"τ, leave-one-out"},
-               {"Significant, %"},
-               {"Undefined"}}};
-  for (const ExplanationAgreement& row : it.explanations) {
-    std::vector<TableCell>& cells = table.rows.emplace_back();
-    cells.emplace_back(row.name);
-    for (const std::optional<Agreement>& agreement : {row.gradient, std::optional(row.leave_one_out)}) {
-      cells.emplace_back(agreement ? three_digits(agreement->tau) : "–");
-      cells.emplace_back(agreement ? fixed(100 * agreement->significant, 1) : "–");
-      cells.emplace_back(agreement ? std::to_string(agreement->undefined) : "–");
-    }
-  }
-  section.add(std::move(table));
+  using Row = ExplanationAgreement;
+  const auto tau = [](const Agreement& agreement) { return three_digits(agreement.tau); };
+  const auto significant = [](const Agreement& agreement) { return fixed(100 * agreement.significant, 1); };
+  const auto undefined = [](const Agreement& agreement) { return std::to_string(agreement.undefined); };
+  section.add(table_of(it.explanations, "Agreement of explanations with gradient × input and with leave-one-out",
+                       {{"Explanation", &Row::name},
+                        {"τ, gradient × input", &Row::gradient, tau},
+                        {"Significant, %", &Row::gradient, significant},
+                        {"Undefined", &Row::gradient, undefined},
+                        {"τ, leave-one-out", &Row::leave_one_out, tau},
+                        {"Significant, %", &Row::leave_one_out, significant},
+                        {"Undefined", &Row::leave_one_out, undefined}}));
   return section;
 }
 
@@ -73,12 +67,13 @@ Section weights_section(const Faithfulness& it) {
       "Adversarial weights, which change the output by at most {}, differ from the model's by a Jensen-Shannon "
       "divergence of {} nats, of at most 0.693.",
       kAdversarialChange, three_digits(weights.divergence))});
-  Table bands{"Permuted weights by largest weight", {{"Largest weight"}, {"Texts"}, {"Median change"}}};
-  for (const LargestWeightBand& band : weights.bands) {
-    bands.rows.push_back({fmt::format("{} to {}", fixed(band.from, 2), fixed(band.to, 2)), std::to_string(band.texts),
-                          three_digits(band.permuted)});
-  }
-  section.add(std::move(bands));
+  using Band = LargestWeightBand;
+  const auto range = [](const Band& band) {
+    return Digits{fmt::format("{} to {}", fixed(band.from, 2), fixed(band.to, 2))};
+  };
+  section.add(
+      table_of(weights.bands, "Permuted weights by largest weight",
+               {{"Largest weight", range}, {"Texts", &Band::texts}, {"Median change", &Band::permuted, three_digits}}));
   return section;
 }
 

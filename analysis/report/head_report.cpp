@@ -39,15 +39,9 @@ Table grid_table(const std::string& caption, const HeadGrid& grid, bool of_numbe
   return table;
 }
 
-// A last column for the gates of the heads, if any has one.
-template <class Heads>
-bool add_gates(Table& numbers, const Heads& heads) {
-  const bool gated = std::ranges::any_of(heads, [](const auto& head) { return head.gate.has_value(); });
-  if (gated) numbers.columns.push_back({"Gate"});
-  return gated;
+bool have_gates(const auto& heads) {
+  return std::ranges::any_of(heads, [](const auto& head) { return head.gate.has_value(); });
 }
-
-std::string gate_of(const auto& head) { return head.gate ? fixed(*head.gate, 2) : "–"; }
 
 Section facts_of_heads(const HeadReport& it) {
   Section section{"measured", "The run and the data", ""};
@@ -73,24 +67,10 @@ Section roles_of_heads(const HeadReport& it) {
                   "section 2 if it finds it significantly more often than the fixed offset.",
                   in_percent(kPositionalShare), in_percent(kRarestShare))};
   HeadGrid grid;
-  Table numbers{"Heads",
-                {{"Layer"},
-                 {"Head"},
-                 {"Previous word, %"},
-                 {"Itself, %"},
-                 {"Next word, %"},
-                 {"Rarest word, %"},
-                 {"Entropy"},
-                 {"Distance"},
-                 {"Outside words, %"}}};
-  const bool gated = add_gates(numbers, it.heads);
-  for (const HeadHabits& head : it.heads) {
+  using Head = HeadHabits;
+  for (const Head& head : it.heads) {
     const std::string role = head.roles.empty() ? "–" : fmt::format("{}", fmt::join(head.roles, ", "));
     grid.insert({{head.layer, head.head}, head.roles.empty() ? TableCell(role) : TableCell(role, 1.0)});
-    numbers.rows.push_back({std::to_string(head.layer), std::to_string(head.head), in_percent(head.previous),
-                            in_percent(head.self), in_percent(head.next), head.rarest ? in_percent(*head.rarest) : "–",
-                            fixed(head.entropy, 2), fixed(head.distance, 2), in_percent(head.outside)});
-    if (gated) numbers.rows.back().emplace_back(gate_of(head));
   }
   section.add(grid_table("Heads by role; those with a role are coloured", grid, /*of_numbers=*/false));
   section.add(
@@ -98,7 +78,17 @@ Section roles_of_heads(const HeadReport& it) {
              "Shares of the words whose largest weight is there; entropy of the weights of a piece in nats; mean "
              "distance in words; share of the weights at special pieces and at words that are left out.",
              {},
-             std::move(numbers)});
+             table_of(it.heads, "Heads",
+                      {{"Layer", &Head::layer},
+                       {"Head", &Head::head},
+                       {"Previous word, %", &Head::previous, percent()},
+                       {"Itself, %", &Head::self, percent()},
+                       {"Next word, %", &Head::next, percent()},
+                       {"Rarest word, %", &Head::rarest, percent()},
+                       {"Entropy", &Head::entropy, decimals(2)},
+                       {"Distance", &Head::distance, decimals(2)},
+                       {"Outside words, %", &Head::outside, percent()},
+                       {"Gate", &Head::gate, decimals(2), {.when = have_gates(it.heads)}}})});
   return section;
 }
 
@@ -113,26 +103,19 @@ Section relations_of_heads(const HeadReport& it) {
     section.add(Paragraph{fmt::format("Left out: {} of relation and direction with fewer than {} instances in a half.",
                                       counted(it.rare_relations, "pair"), kFewestInstances)});
   }
-  Table table{"Relations",
-              {{"Relation", false},
-               {"From", false},
-               {"Instances"},
-               {"Layer"},
-               {"Head"},
-               {"Accuracy, %"},
-               {"Offset"},
-               {"Baseline, %"},
-               {"p"}}};
-  for (const HeadRelation& relation : it.relations) {
-    const HeadHabits& head = it.heads[relation.chosen];
-    const Estimate& found = relation.accuracy;
-    table.rows.push_back(
-        {relation.relation, relation.direction(), fixed(relation.instances), std::to_string(head.layer),
-         std::to_string(head.head), interval(Estimate{100 * found.value, 100 * found.low, 100 * found.high}, 1),
-         fmt::format("{:+}", relation.offset), fixed(100 * relation.baseline, 1), p_value(relation.p_holm)});
-    table.rows.back()[5].is_best = relation.p_holm < kSignificant;
-  }
-  section.add(std::move(table), "No relation is frequent enough; give more sentences.");
+  using Relation = HeadRelation;
+  const auto significant = [](const Relation& relation) { return relation.p_holm < kSignificant; };
+  section.add(table_of(it.relations, "Relations",
+                       {{"Relation", &Relation::relation},
+                        {"From", &Relation::direction},
+                        {"Instances", &Relation::instances, kGrouped},
+                        {"Layer", [&](const Relation& relation) { return it.heads[relation.chosen].layer; }},
+                        {"Head", [&](const Relation& relation) { return it.heads[relation.chosen].head; }},
+                        {"Accuracy, %", &Relation::accuracy, with_interval(1, 100), {.best_if = significant}},
+                        {"Offset", &Relation::offset, [](auto offset) { return fmt::format("{:+}", offset); }},
+                        {"Baseline, %", &Relation::baseline, percent(1)},
+                        {"p", &Relation::p_holm, kP}}),
+              "No relation is frequent enough; give more sentences.");
   return section;
 }
 
@@ -141,26 +124,27 @@ std::string bleu_note(double bleu, const std::string& signature) {
   return fmt::format(" BLEU of the whole model: {}, of greedy translations (beam 1), {}.", fixed(bleu, 1), signature);
 }
 
-void add_tested(std::vector<TableCell>& row, const TestedChange& tested, int decimals) {
-  row.emplace_back(interval(tested.change, decimals));
-  row.emplace_back(p_value(tested.p_holm, tested.p_is_least));
+auto change(int decimals) {
+  return [=](const TestedChange& tested) { return interval(tested.change, decimals); };
 }
+
+constexpr auto p_of_change = [](const TestedChange& tested) { return p_value(tested.p_holm, tested.p_is_least); };
 
 Figure pruning_curve(const Silencing& silenced) {
   LineChart chart{"Loss without the least important heads", "Heads removed, percent", "Loss in nats by piece"};
   Series& series = chart.series.emplace_back(Series{.name = "loss", .points = {{0, silenced.loss}}});
-  Table numbers{"Heads removed", {{"Heads"}, {"Percent"}, {"Loss"}, {"Change of the loss"}}};
-  for (const PruningStep& step : silenced.pruning) {
-    series.points.push_back({100 * step.share, step.loss});
-    numbers.rows.push_back(
-        {std::to_string(step.removed), in_percent(step.share), fixed(step.loss, 4), interval(step.change, 4)});
-  }
+  using Step = PruningStep;
+  for (const Step& step : silenced.pruning) series.points.push_back({100 * step.share, step.loss});
   return {
       "Several heads at once",
       "The loss with heads silenced in the order of their importance, the least important first; the most important "
       "head of each layer stays. 95 % intervals by the paired bootstrap over sentences.",
       {std::move(chart)},
-      std::move(numbers)};
+      table_of(silenced.pruning, "Heads removed",
+               {{"Heads", &Step::removed},
+                {"Percent", &Step::share, percent()},
+                {"Loss", &Step::loss, decimals(4)},
+                {"Change of the loss", &Step::change, with_interval(4)}})};
 }
 
 Section silencing_of_heads(const HeadReport& it) {
@@ -178,29 +162,31 @@ Section silencing_of_heads(const HeadReport& it) {
       Paragraph{fmt::format("Loss of the whole model: {} nats by piece, of {}: {} in {}.", fixed(silenced.loss, 4),
                             silenced.of, counted(silenced.pieces, "piece"), counted(silenced.sentences, "sentence"))});
   std::map<std::string, HeadGrid> grids;
-  Table numbers{"Silenced heads",
-                {{"Attention", false}, {"Layer"}, {"Head"}, {"Importance"}, {"Change of the loss"}, {"p"}}};
-  const bool gated = add_gates(numbers, silenced.heads);
   std::string units =
       "Loss and importance in nats by piece. The importance of a head is the mean absolute gradient of a sentence's "
       "loss by a factor of the head's output.";
-  if (silenced.bleu) {
-    units += bleu_note(*silenced.bleu, silenced.bleu_signature);
-    numbers.columns.push_back({"Change of BLEU"});
-    numbers.columns.push_back({"p"});
-  }
-  for (const HeadSilence& head : silenced.heads) {
+  const bool has_bleu = silenced.bleu.has_value();
+  if (has_bleu) units += bleu_note(*silenced.bleu, silenced.bleu_signature);
+  using Head = HeadSilence;
+  for (const Head& head : silenced.heads) {
     grids[head.place].insert({{head.layer, head.head}, TableCell(fixed(head.change.value, 3), head.change.value)});
-    numbers.rows.push_back(
-        {head.place, std::to_string(head.layer), std::to_string(head.head), fixed(head.importance, 4)});
-    add_tested(numbers.rows.back(), head, 4);
-    if (gated) numbers.rows.back().emplace_back(gate_of(head));
-    if (head.bleu) add_tested(numbers.rows.back(), *head.bleu, 1);
   }
   for (const auto& [place, grid] : grids) {
     section.add(grid_table("Change of the loss without a head: " + place, grid, /*of_numbers=*/true));
   }
-  section.add(Figure{"All changes", units, {}, std::move(numbers)});
+  section.add(Figure{"All changes",
+                     units,
+                     {},
+                     table_of(silenced.heads, "Silenced heads",
+                              {{"Attention", &Head::place},
+                               {"Layer", &Head::layer},
+                               {"Head", &Head::head},
+                               {"Importance", &Head::importance, decimals(4)},
+                               {"Change of the loss", std::identity(), change(4)},
+                               {"p", std::identity(), p_of_change},
+                               {"Gate", &Head::gate, decimals(2), {.when = have_gates(silenced.heads)}},
+                               {"Change of BLEU", &Head::bleu, change(1), {.when = has_bleu}},
+                               {"p", &Head::bleu, p_of_change, {.when = has_bleu}}})});
   if (!silenced.pruning.empty()) section.add(pruning_curve(silenced));
   if (!it.pruned.empty()) {
     section.add(Paragraph{fmt::format("Left out of the pruned run: {}.", fmt::join(it.pruned, ", "))});
@@ -226,21 +212,18 @@ Section replaced_attention(const HeadReport& it) {
                               "is not measured with it, since it belongs to one translation.",
                               replaced.alignment, fixed(replaced.linked_pieces), replaced.target)});
   }
-  Table table{"Other weights",
-              {{"Weights", false}, {"Loss"}, {"Change of the loss"}, {"p"}, {"BLEU"}, {"Change of BLEU"}, {"p"}}};
-  table.rows.push_back({"the model's own", fixed(replaced.loss, 4), "–", "–", fixed(replaced.bleu, 1), "–", "–"});
-  for (const ReplacedAttention& row : replaced.weights) {
-    std::vector<TableCell>& cells = table.rows.emplace_back();
-    cells = {row.weights, fixed(row.loss, 4)};
-    add_tested(cells, row.loss_change, 4);
-    cells.emplace_back(fixed_or_dash(row.bleu, 1));
-    if (row.bleu_change) {
-      add_tested(cells, *row.bleu_change, 1);
-    } else {
-      cells.insert(cells.end(), 2, TableCell("–"));
-    }
-  }
-  section.add(std::move(table));
+  using Weights = ReplacedAttention;
+  const TestedChange none{.change = {kNotMeasured, kNotMeasured, kNotMeasured}, .p_holm = kNotMeasured};
+  std::vector<Weights> rows = {{"the model's own", replaced.loss, none, replaced.bleu}};
+  std::ranges::copy(replaced.weights, std::back_inserter(rows));
+  section.add(table_of(rows, "Other weights",
+                       {{"Weights", &Weights::weights},
+                        {"Loss", &Weights::loss, decimals(4)},
+                        {"Change of the loss", &Weights::loss_change, change(4)},
+                        {"p", &Weights::loss_change, p_of_change},
+                        {"BLEU", &Weights::bleu, decimals(1)},
+                        {"Change of BLEU", &Weights::bleu_change, change(1)},
+                        {"p", &Weights::bleu_change, p_of_change}}));
   return section;
 }
 

@@ -179,7 +179,7 @@ HeatMap heat_map(const AttentionMaps& maps, std::int64_t layer, std::optional<st
               .values = std::vector<float>(size)};
   const std::int64_t first = head.value_or(0), last = head ? *head + 1 : maps.heads;
   for (std::int64_t h = first; h < last; ++h) {
-    const std::uint8_t* weights = maps.weights.data() + static_cast<std::size_t>(layer * maps.heads + h) * size;
+    const std::uint8_t* weights = maps.weights.data() + (layer * maps.heads + h) * size;
     for (std::size_t i = 0; i < size; ++i) {
       map.values[i] += static_cast<float>(weights[i]) / (255 * static_cast<float>(last - first));
     }
@@ -311,7 +311,7 @@ void SvgPage::add_all(const AttentionMaps& maps, const std::string& title) {
     const double top = y + down * static_cast<double>(layer);
     text(x - 6, top + (down - kGap) / 2 + 4, fmt::format("Layer {}", layer), "text-anchor=\"end\"");
     for (std::int64_t head = 0; head < maps.heads; ++head) {
-      HeatMap& map = all[static_cast<std::size_t>(layer * maps.heads + head)];
+      HeatMap& map = all[layer * maps.heads + head];
       map.high = high;  // one scale for all
       cells(map, x + across * static_cast<double>(head), top, cell);
     }

@@ -33,23 +33,21 @@ class Measured : public SectionMaker {
   Section compared(const std::string& test_set, const std::string& later) const {
     Section section{"compared", "Systems and test set", ""};
     if (!it_.notes.empty()) section.add(Items{it_.notes});
-    Table runs{"Runs",
-               {{"System", false},
-                {"Description", false},
-                {"Run", false},
-                {"Seed"},
-                {"Weights", false},
-                {"Trained", false},
-                {"attend version", false}}};
+    struct Row : RunFacts {
+      std::string system, description;
+    };
+    std::vector<Row> rows;
     for (const System& system : systems()) {
-      for (const MeasuredRun& run : system.runs) {
-        const RunFacts& facts = run.facts;
-        runs.rows.push_back({system.name, system.description, facts.path,
-                             facts.seed ? std::to_string(*facts.seed) : "–", facts.checkpoint, facts.started,
-                             facts.attend});
-      }
+      for (const MeasuredRun& run : system.runs) rows.push_back({run.facts, system.name, system.description});
     }
-    section.add(std::move(runs));
+    section.add(table_of(rows, "Runs",
+                         {{"System", &Row::system},
+                          {"Description", &Row::description},
+                          {"Run", &Row::path},
+                          {"Seed", &Row::seed},
+                          {"Weights", &Row::checkpoint},
+                          {"Trained", &Row::started},
+                          {"attend version", &Row::attend}}));
     section.add(Paragraph{test_set});
     section.add(Paragraph{
         fmt::format("Where a system has several runs, all intervals and sections {} describe its first run.", later)});
@@ -178,11 +176,6 @@ class Measured : public SectionMaker {
     return section;
   }
 
-  const std::string& better_of(const PairTest& test) const {
-    const bool b_is_better = (test.difference.value > 0) != test.lower_is_better;
-    return name(static_cast<std::size_t>(b_is_better ? test.b : test.a));
-  }
-
   void add_tests(Section& section) const {
     if (it_.tests.empty()) {
       section.add(Paragraph{"No pair of systems was tested for significance."});
@@ -190,32 +183,35 @@ class Measured : public SectionMaker {
     }
     const bool has_pairs = systems().size() > 2;
     const bool has_seeds = std::ranges::any_of(it_.tests, [](const PairTest& test) { return test.seeds.has_value(); });
-    Items words;
-    Table table{"Tests of pairs",
-                {{"Pair", false}, {"Metric", false}, {"Difference"}, {"p, bootstrap"}, {"p, randomisation"}}};
-    if (has_pairs) table.columns.push_back({"p, corrected"});
-    if (has_seeds) {
-      table.columns.push_back({"Difference of means over seeds"});
-      table.columns.push_back({"p, seeds"});
-      if (has_pairs) table.columns.push_back({"p, seeds, corrected"});
+    using Test = PairTest;
+    const auto differ = [](const Test& test) { return test.p_holm < kSignificant; };
+    const auto better = [&](const Test& test) {
+      return !differ(test) ? "–" : name((test.difference.value > 0) != test.lower_is_better ? test.b : test.a);
+    };
+    Table table = table_of(
+        it_.tests, "Tests of pairs",
+        {{"Pair", [&](const Test& test) { return name(test.b) + " − " + name(test.a); }},
+         {"Metric", &Test::metric},
+         {"Difference", [](const Test& test) { return Digits{interval(test.difference, test.decimals)}; }},
+         {"p, bootstrap", &Test::p_bootstrap, kP},
+         {"p, randomisation", &Test::p_randomisation, kP},
+         {"p, corrected",
+          [](const Test& test) { return Digits{p_value(test.p_holm, test.p_is_least)}; },
+          {.when = has_pairs}},
+         {"Difference of means over seeds",
+          [](const Test& test) { return Digits{test.seeds ? fixed(test.seeds->difference, test.decimals) : "–"}; },
+          {.when = has_seeds}},
+         {"p, seeds", &Test::seeds, [](const SeedTest& seeds) { return p_value(seeds.p); }, {.when = has_seeds}},
+         {"p, seeds, corrected",
+          &Test::seeds,
+          [](const SeedTest& seeds) { return p_value(seeds.p_holm); },
+          {.when = has_seeds && has_pairs}},
+         {"Better", better, {.best_if = differ}}});
+    if (systems().size() <= kMostInWords) {
+      Items words;
+      for (const Test& test : it_.tests) words.texts.push_back(verdict_of(test, name(test.a), name(test.b)));
+      section.add(std::move(words));
     }
-    table.columns.push_back({"Better", false});
-    for (const PairTest& test : it_.tests) {
-      const std::string a = name(static_cast<std::size_t>(test.a)), b = name(static_cast<std::size_t>(test.b));
-      std::vector<TableCell> row{b + " − " + a, test.metric, interval(test.difference, test.decimals),
-                                 p_value(test.p_bootstrap), p_value(test.p_randomisation)};
-      if (has_pairs) row.emplace_back(p_value(test.p_holm, test.p_is_least));
-      if (has_seeds) {
-        row.emplace_back(test.seeds ? fixed(test.seeds->difference, test.decimals) : "–");
-        row.emplace_back(test.seeds ? p_value(test.seeds->p) : "–");
-        if (has_pairs) row.emplace_back(test.seeds ? p_value(test.seeds->p_holm) : "–");
-      }
-      row.emplace_back(test.p_holm < kSignificant ? better_of(test) : "–");
-      row.back().is_best = test.p_holm < kSignificant;
-      table.rows.push_back(std::move(row));
-      words.texts.push_back(verdict_of(test, a, b));
-    }
-    if (systems().size() <= kMostInWords) section.add(std::move(words));
     std::string rule = fmt::format("A difference is called significant where both tests of {}s give p < {}",
                                    it_.units.segment, kSignificant);
     rule += has_pairs

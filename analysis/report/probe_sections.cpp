@@ -12,6 +12,11 @@ namespace {
 std::string in_percent(const Spread& share) { return with_deviation(share, 100, 1); }
 std::string correlation(const Spread& value) { return with_deviation(value, 1, 3); }
 
+// The place of a layer among them, as a column.
+auto number_in(const auto& layers) {
+  return [&](const auto& layer) { return &layer - layers.data(); };
+}
+
 // A line of `value` over layers.
 template <class Layers, class Value>
 Series over_layers(const std::string& name, std::size_t colour, const Layers& layers, const Value& value) {
@@ -45,27 +50,20 @@ Figure figure_of(const LinearProbeTask& task) {
                   [&](const Layer&) { return 100 * task.most_frequent_accuracy; })};
   LineChart compression{"Compression by layer", "Layer", "Compression"};
   compression.series = {over_layers("Trained", 0, task.layers, [](const Layer& layer) { return layer.compression; })};
-  Table table{task.title + ": accuracy in percent, and the online code",
-              {{"Layer"},
-               {"Accuracy"},
-               {"Random weights"},
-               {"Most frequent label"},
-               {"Control task"},
-               {"Selectivity"},
-               {"Code in bits"},
-               {"Compression"}}};
-  for (std::size_t l = 0; l < task.layers.size(); ++l) {
-    const Layer& layer = task.layers[l];
-    table.rows.push_back({std::to_string(l), in_percent(layer.accuracy), in_percent(layer.random),
-                          fixed(100 * task.most_frequent_accuracy, 1), in_percent(layer.control),
-                          in_percent(layer.selectivity), fixed(layer.bits, 0), fixed(layer.compression, 2)});
-  }
   return {task.title,
           fmt::format("{}; {} fitted, {} held out and {} tested. The most frequent label is {}.",
                       counted(task.labels, "label"), counted(task.fitted, "word"), task.held_out, task.tested,
                       task.most_frequent),
           {std::move(chart), std::move(compression)},
-          std::move(table)};
+          table_of(task.layers, task.title + ": accuracy in percent, and the online code",
+                   {{"Layer", number_in(task.layers)},
+                    {"Accuracy", &Layer::accuracy, in_percent},
+                    {"Random weights", &Layer::random, in_percent},
+                    {"Most frequent label", [&](const Layer&) { return task.most_frequent_accuracy; }, percent(1)},
+                    {"Control task", &Layer::control, in_percent},
+                    {"Selectivity", &Layer::selectivity, in_percent},
+                    {"Code in bits", &Layer::bits, decimals(0)},
+                    {"Compression", &Layer::compression, decimals(2)}})};
 }
 
 Section labels_section(const Probing& it) {
@@ -99,37 +97,34 @@ Section trees_section(const Probing& it) {
   LineChart attachment = structure_chart(it, "Attachment by layer", "Edges found in percent", &Layer::attachment, 100);
   attachment.series.push_back(
       over_layers("Left neighbour", 3, it.structure, [&](const Layer&) { return 100 * it.left_neighbour_attachment; }));
-  Table distances{"Distances",
-                  {{"Layer"},
-                   {"Attachment"},
-                   {"Random weights"},
-                   {"Left neighbour"},
-                   {"Correlation"},
-                   {"Correlation, random weights"}}};
-  Table depths{"Depths",
-               {{"Layer"}, {"Root found"}, {"Random weights"}, {"Correlation"}, {"Correlation, random weights"}}};
-  for (std::size_t l = 0; l < it.structure.size(); ++l) {
-    const Layer &trained = it.structure[l], &random = it.random_structure[l];
-    distances.rows.push_back({std::to_string(l), in_percent(trained.attachment), in_percent(random.attachment),
-                              fixed(100 * it.left_neighbour_attachment, 1), correlation(trained.distance_correlation),
-                              correlation(random.distance_correlation)});
-    depths.rows.push_back({std::to_string(l), in_percent(trained.root_accuracy), in_percent(random.root_accuracy),
-                           correlation(trained.depth_correlation), correlation(random.depth_correlation)});
-  }
+  const auto random = [&](Spread Layer::*measure) {  // of the same layer
+    return [&, measure](const Layer& layer) { return it.random_structure[&layer - it.structure.data()].*measure; };
+  };
   section.add(
       Figure{"Distances",
              "Attachment: the percentage of the edges of the trees, without direction and punctuation, that are in the "
              "spanning tree of least predicted distance. Correlation: Spearman's, of predicted and true distances.",
              {std::move(attachment),
               structure_chart(it, "Correlation of distances by layer", "Correlation", &Layer::distance_correlation, 1)},
-             std::move(distances)});
+             table_of(it.structure, "Distances",
+                      {{"Layer", number_in(it.structure)},
+                       {"Attachment", &Layer::attachment, in_percent},
+                       {"Random weights", random(&Layer::attachment), in_percent},
+                       {"Left neighbour", [&](const Layer&) { return it.left_neighbour_attachment; }, percent(1)},
+                       {"Correlation", &Layer::distance_correlation, correlation},
+                       {"Correlation, random weights", random(&Layer::distance_correlation), correlation}})});
   section.add(Figure{
       "Depths",
       "Root found: the percentage of sentences in which the root is the word of least predicted depth. Correlation: "
       "Spearman's, of predicted and true depths.",
       {structure_chart(it, "Root by layer", "Roots found in percent", &Layer::root_accuracy, 100),
        structure_chart(it, "Correlation of depths by layer", "Correlation", &Layer::depth_correlation, 1)},
-      std::move(depths)});
+      table_of(it.structure, "Depths",
+               {{"Layer", number_in(it.structure)},
+                {"Root found", &Layer::root_accuracy, in_percent},
+                {"Random weights", random(&Layer::root_accuracy), in_percent},
+                {"Correlation", &Layer::depth_correlation, correlation},
+                {"Correlation, random weights", random(&Layer::depth_correlation), correlation}})});
   return section;
 }
 

@@ -183,46 +183,39 @@ class Reasons : public SectionMaker {
         "Attention to the source by layer and head",
         "Over the references. Entropy: 0 is attention to one piece, and the wider it is spread, the higher. Coverage: "
         "the mean over source pieces of the attention that each receives, at most 1. Distance: from the diagonal, in "
-        "pieces. Monotonicity: the share "
-        "of steps that do not go back.",
-        {},
-        {"Attention to the source",
-         {{"System", false}, {"Layer"}, {"Head"}, {"Entropy"}, {"Coverage"}, {"Distance"}, {"Monotonicity"}}}};
-    Table& table = figure.numbers;
-    const bool with_error = std::ranges::any_of(all_.attention, [](const auto& heads) {
-      return std::ranges::any_of(heads, [](const HeadStatistics& head) { return head.alignment_error.has_value(); });
-    });
-    if (with_error) {
-      table.columns.push_back({"AER in %"});
-      figure.how_to_read += " AER: disagreement with the gold links; lower is better.";
-    }
+        "pieces. Monotonicity: the share of steps that do not go back."};
+    struct Row : HeadStatistics {
+      std::string system;
+      bool opens;  // section 8
+    };
+    std::vector<Row> rows;
     std::vector<std::string> without;
     std::vector<Table> entropies;
     for (std::size_t s = 0; s < all_.attention.size() && s < systems().size(); ++s) {
       const std::vector<HeadStatistics>& heads = all_.attention[s];
       if (heads.empty() && !systems()[s].only_text) without.push_back(name(s));
       const HeadStatistics* opens = opening_head(heads);
-      for (const HeadStatistics& head : heads) {
-        std::vector<TableCell> row{name(s),
-                                   std::to_string(head.layer),
-                                   head.head < 0 ? "Mean" : std::to_string(head.head),
-                                   fixed(head.entropy, 2),
-                                   fixed(head.coverage, 2),
-                                   fixed(head.distance, 2),
-                                   fixed(head.monotonicity, 2)};
-        if (with_error) row.emplace_back(fixed_or_dash(head.alignment_error, 1));
-        for (const std::size_t place : {1, 2}) row[place].is_best = &head == opens;
-        if (with_error) row.back().is_best = &head == opens;
-        table.rows.push_back(std::move(row));
-      }
+      for (const HeadStatistics& head : heads) rows.push_back({head, name(s), &head == opens});
       if (std::ranges::any_of(heads, [](const HeadStatistics& head) { return head.head > 0; })) {
         entropies.push_back(entropy_by_head(name(s), heads));
       }
     }
-    figure.how_to_read += with_error
-                              ? " Section 8 opens at the head with the lowest AER of each system, which is marked."
-                              : " Section 8 opens at the mean of the last layer's heads, which is marked.";
+    const bool with_error = std::ranges::any_of(rows, [](const Row& row) { return row.alignment_error.has_value(); });
+    figure.how_to_read += with_error ? " AER: disagreement with the gold links; lower is better. Section 8 opens at "
+                                       "the head with the lowest AER of each system, which is marked."
+                                     : " Section 8 opens at the mean of the last layer's heads, which is marked.";
     if (!without.empty()) figure.how_to_read += " Without attention to the source: " + listed(without) + ".";
+    const auto number = [](const Row& row) { return Digits{row.head < 0 ? "Mean" : std::to_string(row.head)}; };
+    figure.numbers =
+        table_of(rows, "Attention to the source",
+                 {{"System", &Row::system},
+                  {"Layer", &Row::layer, {.best_if = &Row::opens}},
+                  {"Head", number, {.best_if = &Row::opens}},
+                  {"Entropy", &Row::entropy, decimals(2)},
+                  {"Coverage", &Row::coverage, decimals(2)},
+                  {"Distance", &Row::distance, decimals(2)},
+                  {"Monotonicity", &Row::monotonicity, decimals(2)},
+                  {"AER in %", &Row::alignment_error, decimals(1), {.best_if = &Row::opens, .when = with_error}}});
     section.add(std::move(figure), "None of these systems has attention to the source, or it was not looked at.");
     for (Table& entropy : entropies) section.add(std::move(entropy));
   }

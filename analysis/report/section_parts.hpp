@@ -1,11 +1,14 @@
 // Parts shared by the makers of sections.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,6 +35,83 @@ std::string listed(const std::vector<std::string>& names);  // "a, b and c"
 template <class T>
 std::string fixed_or_dash(const std::optional<T>& value, int decimals) {
   return value ? fixed(static_cast<double>(*value), decimals) : "–";
+}
+
+// ---- tables, described: a column is its heading, a member or a function of the row, and the format of numbers
+//
+//   table_of(it.heads, "Heads", {{"Layer", &HeadHabits::layer},
+//                                {"Previous word, %", &HeadHabits::previous, percent()},
+//                                {"Gate", &HeadHabits::gate, decimals(2), {.when = has_gates}}})
+//
+// A number that is missing is a dash. Columns of numbers are aligned to the right, those of texts to the left.
+
+inline auto decimals(int count) {
+  return [=](double value) { return fixed(value, count); };
+}
+inline auto percent(int count = 0) {
+  return [=](double share) { return fixed(100 * share, count); };
+}
+inline auto with_interval(int count, double factor = 1) {
+  return [=](const Estimate& it) {
+    return interval(Estimate{factor * it.value, factor * it.low, factor * it.high}, count);
+  };
+}
+inline constexpr auto kGrouped = [](std::int64_t count) { return fixed(count); };
+inline constexpr auto kP = [](double p) { return p_value(p); };
+
+struct Digits {
+  std::string text;  // of a number, as it is shown
+};
+
+struct Plain {
+  std::string operator()(const std::string& text) const { return text; }
+  std::string operator()(const Digits& number) const { return number.text; }
+  std::string operator()(std::integral auto number) const { return std::to_string(number); }
+};
+
+template <class Row>
+struct Marks {
+  std::function<bool(const Row&)> best_if = {};
+  bool when = true;  // else the table is without the column
+};
+
+template <class Row>
+struct ColumnOf {
+  Column heading;
+  std::function<std::string(const Row&)> text;
+  Marks<Row> marks;
+
+  template <class Of, class Format>
+  ColumnOf(std::string name, Of of, Format format, Marks<Row> its_marks = {})
+      : heading{std::move(name)},
+        text([=](const Row& row) { return text_of(std::invoke(of, row), format); }),
+        marks(std::move(its_marks)) {}
+  template <class Of>
+  ColumnOf(std::string name, Of of, Marks<Row> its_marks = {})
+      : ColumnOf(std::move(name), std::move(of), Plain(), std::move(its_marks)) {
+    heading.is_number = !std::convertible_to<std::invoke_result_t<Of, const Row&>, std::string>;
+  }
+
+ private:
+  static std::string text_of(const auto& value, const auto& format) { return format(value); }
+  template <class T>
+  static std::string text_of(const std::optional<T>& value, const auto& format) {
+    return value ? format(*value) : "–";
+  }
+};
+
+template <class Row>
+Table table_of(const std::vector<Row>& rows, std::string caption, const std::vector<ColumnOf<Row>>& columns) {
+  Table table{std::move(caption), {}, std::vector<std::vector<TableCell>>(rows.size())};
+  for (const ColumnOf<Row>& column : columns) {
+    if (!column.marks.when) continue;
+    table.columns.push_back(column.heading);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      TableCell& cell = table.rows[i].emplace_back(column.text(rows[i]));
+      cell.is_best = column.marks.best_if && column.marks.best_if(rows[i]);
+    }
+  }
+  return table;
 }
 
 class SectionMaker {

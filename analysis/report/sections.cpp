@@ -118,9 +118,7 @@ void SectionMaker::add_only_texts(Section& section, const std::string& consequen
   section.add(Paragraph{fmt::format("Compared by their translations alone: {}. {}.", listed(names), consequence)});
 }
 
-std::size_t SectionMaker::num_models() const {
-  return static_cast<std::size_t>(std::ranges::count(systems(), false, &System::only_text));
-}
+std::size_t SectionMaker::num_models() const { return std::ranges::count(systems(), false, &System::only_text); }
 
 void SectionMaker::add_learning_rates(Section& section) const {
   std::set<std::string> families, rates;

@@ -32,7 +32,7 @@ ordered_json rounded(const std::optional<double>& value) {
 
 std::size_t number_of(const std::vector<std::string>& pieces, std::vector<std::vector<std::string>>& known) {
   const auto found = std::ranges::find(known, pieces);
-  if (found != known.end()) return static_cast<std::size_t>(found - known.begin());
+  if (found != known.end()) return found - known.begin();
   known.push_back(pieces);
   return known.size() - 1;
 }

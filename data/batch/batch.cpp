@@ -90,7 +90,7 @@ Sequences concatenate(const IdSpans& sentences, std::int32_t begin, std::int32_t
 void add_factors(Sequences& src, const IdSpans& labels, std::size_t num_factors) {
   if (num_factors == 0) return;
   ensure(std::ssize(labels) == src.layout.size(), "labels for every sentence");
-  const auto factors = static_cast<std::int64_t>(num_factors);
+  const std::int64_t factors = num_factors;
   src.factors_MJ = torch::full({src.layout.num_tokens(), factors}, SourceFactors::kEnd, torch::kLong);
   auto* label = src.factors_MJ.mutable_data_ptr<std::int64_t>();
   for (std::int64_t b = 0; b < src.layout.size(); ++b) {
@@ -138,7 +138,7 @@ LabelledBatch make_labelled_batch(std::span<const Sample* const> samples) {
     layout.append(std::ssize(sample->ids));
     batch.examples.push_back(sample->example);
 
-    if (sample->gold.label) label.push_back(static_cast<std::int64_t>(*sample->gold.label));
+    if (sample->gold.label) label.push_back(*sample->gold.label);
     if (sample->gold.number) number.push_back(*sample->gold.number);
     labels.insert(labels.end(), sample->gold.labels.begin(), sample->gold.labels.end());
     if (sample->answer) {

@@ -41,7 +41,7 @@ struct Layout {
   // sentences. Not thread-safe.
   const LayoutTensors& on(torch::Device device) const;
 
-  std::int64_t size() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
+  std::int64_t size() const { return std::ssize(offsets) - 1; }
   std::int64_t num_tokens() const { return offsets.back(); }
   std::int64_t length(std::int64_t b) const { return offsets[b + 1] - offsets[b]; }
   void append(std::int64_t length) {

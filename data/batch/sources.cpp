@@ -102,7 +102,7 @@ LanguageBatch CausalData::batch(std::int64_t number) const {
     batch.tokens.layout.append(count);
     const std::int64_t d = document_at(place);
     const std::int64_t token = first_token(documents_[d]) + std::max<std::int64_t>(place - begins_[d], 1) - 1;
-    batch.lines.push_back(static_cast<std::int64_t>(corpus_.line_of_token(token)));
+    batch.lines.push_back(corpus_.line_of_token(token));
   }
   batch.tokens.ids_M = torch::tensor(ids, torch::kLong);
   batch.labels_M = torch::tensor(labels, torch::kLong);
@@ -114,7 +114,7 @@ std::int64_t CausalData::document_at(std::int64_t place) const {
 }
 
 std::int64_t CausalData::first_token(std::int64_t document) const {
-  return static_cast<std::int64_t>(corpus_.begin(corpus_.first_sentence(document)));
+  return corpus_.begin(corpus_.first_sentence(document));
 }
 
 void CausalData::append(std::int64_t place, std::int64_t count, std::vector<std::int32_t>& ids) const {
@@ -204,12 +204,12 @@ PretrainingBatch PretrainingData::batch(std::int64_t number) const {
     }
     const RandomStream random(combine_keys(seed_, copy, order_[i], 0x3a5c));
     for (const MaskedToken& token : predicted(std::span(ids).subspan(begin), random, ranks)) {
-      batch.masked.push_back(static_cast<std::int64_t>(begin + token.place));
+      batch.masked.push_back(begin + token.place);
       labels.push_back(token.label);
     }
     relations.push_back(instance.relation);
-    batch.lines.push_back(static_cast<std::int64_t>(corpus_.line_of_token(instance.first.begin)));
-    layout.append(static_cast<std::int64_t>(ids.size() - begin));
+    batch.lines.push_back(corpus_.line_of_token(instance.first.begin));
+    layout.append(ids.size() - begin);
   }
   batch.input.tokens.ids_M = torch::tensor(ids, torch::kLong);
   batch.input.segments_M = torch::tensor(segments, torch::kLong);

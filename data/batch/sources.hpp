@@ -127,7 +127,7 @@ class PretrainingData {
 
   // Makes the instances of an epoch, which batch() uses, and returns the number of its batches.
   std::int64_t begin_epoch(std::int64_t epoch);
-  std::int64_t num_batches() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
+  std::int64_t num_batches() const { return std::ssize(begins_) - 1; }
   PretrainingBatch batch(std::int64_t number) const;
 
  private:

@@ -17,7 +17,7 @@ std::int64_t longest_side(PairLength length) { return std::int64_t{std::max(leng
 std::int64_t padded(std::span<const std::uint32_t> examples, const std::vector<PairLength>& lengths) {
   std::int64_t longest = 0;
   for (const auto example : examples) longest = std::max(longest, longest_side(lengths[example]));
-  return longest * static_cast<std::int64_t>(examples.size());
+  return longest * std::ssize(examples);
 }
 
 // A length, randomly increased by up to 1 + length / 8.
@@ -37,8 +37,8 @@ void counting_sort(std::vector<std::uint32_t>& items, std::uint32_t num_keys, co
 }
 
 std::vector<PairLength> lengths_of(const EncodedCorpus& corpus) {
-  std::vector<PairLength> lengths(static_cast<std::size_t>(corpus.size()));
-  for (std::size_t i = 0; i < lengths.size(); ++i) lengths[i] = corpus.length(static_cast<std::int64_t>(i));
+  std::vector<PairLength> lengths(corpus.size());
+  for (std::size_t i = 0; i < lengths.size(); ++i) lengths[i] = corpus.length(i);
   return lengths;
 }
 
@@ -106,7 +106,7 @@ BatchOrder::Epoch BatchOrder::epoch(std::int64_t epoch, std::vector<PairLength> 
 
 std::span<const std::uint32_t> BatchOrder::Epoch::batch(std::int64_t index) const {
   ensure(index >= 0 && index < size(), "the batch is in the epoch");
-  const std::uint32_t b = order_[static_cast<std::size_t>(index)];
+  const std::uint32_t b = order_[index];
   return std::span(examples_).subspan(begins_[b], begins_[b + 1] - begins_[b]);
 }
 

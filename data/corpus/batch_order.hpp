@@ -54,7 +54,7 @@ class BatchOrder {
   // The batches of one epoch.
   class Epoch {
    public:
-    std::int64_t size() const { return static_cast<std::int64_t>(order_.size()); }
+    std::int64_t size() const { return std::ssize(order_); }
     // The examples of a batch.
     std::span<const std::uint32_t> batch(std::int64_t index) const;
 

@@ -33,11 +33,10 @@ void add_parts(const Ids& ids, const std::vector<bool>& begins_word, std::vector
     std::size_t end = begin + longest;
     while (end > begin + longest / 2 && !begins_word[ids[end]]) --end;
     if (!begins_word[ids[end]]) end = begin + longest;
-    parts.emplace_back(ids.begin() + static_cast<std::ptrdiff_t>(begin),
-                       ids.begin() + static_cast<std::ptrdiff_t>(end));
+    parts.emplace_back(ids.begin() + begin, ids.begin() + end);
     begin = end;
   }
-  if (begin < ids.size()) parts.emplace_back(ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.end());
+  if (begin < ids.size()) parts.emplace_back(ids.begin() + begin, ids.end());
 }
 
 struct EncodedLine {
@@ -112,9 +111,9 @@ DocumentCorpus::DocumentCorpus(std::string name, IdCache cache, std::int32_t voc
     : name_(std::move(name)), cache_(std::move(cache)), vocabulary_(vocabulary) {
   const auto records = cache_.records<Record>();
   for (std::size_t i = 0; i < records.size(); ++i) {
-    if (records[i].first) first_sentences_.push_back(static_cast<std::int64_t>(i));
+    if (records[i].first) first_sentences_.push_back(i);
   }
-  first_sentences_.push_back(static_cast<std::int64_t>(records.size()));
+  first_sentences_.push_back(records.size());
 }
 
 std::int64_t DocumentCorpus::num_single_sentences() const {

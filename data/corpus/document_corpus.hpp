@@ -36,7 +36,7 @@ class DocumentCorpus {
 
   // The names of its files, as name_of_files joins them.
   const std::string& name() const { return name_; }
-  std::int64_t num_documents() const { return static_cast<std::int64_t>(first_sentences_.size()) - 1; }
+  std::int64_t num_documents() const { return std::ssize(first_sentences_) - 1; }
   // Documents with a single sentence.
   std::int64_t num_single_sentences() const;
   // The sentences of document d are first_sentence(d) … first_sentence(d + 1) - 1.

@@ -87,7 +87,7 @@ class Maker {
 
   // Consecutive sentences of another document, starting at a random one.
   TokenRange elsewhere(std::int64_t document, std::uint64_t wanted) {
-    auto other = static_cast<std::int64_t>(random_.below(corpus_.num_documents() - 1));
+    std::int64_t other = random_.below(corpus_.num_documents() - 1);
     other += other >= document;
     const std::int64_t begin = corpus_.first_sentence(other), end = corpus_.first_sentence(other + 1);
     const std::int64_t from = begin + static_cast<std::int64_t>(random_.below(end - begin));

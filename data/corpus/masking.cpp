@@ -65,7 +65,7 @@ DrawnOrder draw_order(std::span<const std::int32_t> ids, const MaskVocabulary& v
   const std::int64_t count = std::ssize(order);
   const std::int64_t known = count - std::max<std::int64_t>(1, (count + kPartsOfOrder / 2) / kPartsOfOrder);
   for (std::int64_t t = 0; t < count; ++t) {
-    const std::size_t place = order[static_cast<std::size_t>(t)];
+    const std::size_t place = order[t];
     drawn.ranks[place] = t + 1;
     if (t >= known) drawn.predicted.push_back({.place = place, .label = ids[place]});
   }

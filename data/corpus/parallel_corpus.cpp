@@ -40,7 +40,7 @@ void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusC
   std::uint64_t too_long = 0;
   std::uint64_t empty = 0;
   std::uint64_t num_ids = 0;
-  const auto max_length = static_cast<std::size_t>(config.max_length);
+  const std::size_t max_length = config.max_length;
   const auto make_encoder = [&source] {
     return [&source](const TextPair& pair) {
       return EncodedPair{encode_source(source.src_tokenizer, source.factors, pair.src),
@@ -113,7 +113,7 @@ const EncodedCorpus::Record& EncodedCorpus::record(std::int64_t example) const {
 
 const EncodedCorpus::Summary& EncodedCorpus::summary() const { return cache_.summary<Summary>(); }
 
-std::int64_t EncodedCorpus::size() const { return static_cast<std::int64_t>(cache_.records<Record>().size()); }
+std::int64_t EncodedCorpus::size() const { return cache_.records<Record>().size(); }
 PairLength EncodedCorpus::length(std::int64_t example) const { return record(example).length; }
 std::uint64_t EncodedCorpus::line(std::int64_t example) const { return record(example).line; }
 
@@ -137,7 +137,7 @@ SampledPairs::SampledPairs(const EncodedCorpus& corpus, const TokenizerPair& tok
       src_(make_piece_sampler(config, tokenizers.src)),
       tgt_(make_piece_sampler(config, tokenizers.tgt)),
       seed_(seed),
-      longest_(static_cast<std::size_t>(longest)) {
+      longest_(longest) {
   if (corpus.num_factors() == 0 || src_->words_are_apart()) return;
   throw UserError(
       "--source-factors: the tokenizer of the source has pieces that span words, so that samples of them "
@@ -154,7 +154,7 @@ PairIds SampledPairs::pair(std::int64_t example, std::int64_t epoch) const {
   };
   const PairIds own = corpus_->pair(example);
   PairIds result{.src = sample(*src_, 0, own.src), .tgt = sample(*tgt_, 1, own.tgt)};
-  if (const auto factors = static_cast<std::int64_t>(corpus_->num_factors()); factors > 0) {
+  if (const std::int64_t factors = corpus_->num_factors(); factors > 0) {
     for (const auto& of_piece : overlaps(src_tokenizer_, result.src, own.src)) {
       const auto first = own.labels.begin() + of_piece.front() * factors;
       result.labels.insert(result.labels.end(), first, first + factors);
@@ -168,18 +168,18 @@ double SampledPairs::growth() const {
   const std::vector<PairLength> sampled = lengths(0, std::min<std::int64_t>(corpus_->size(), 10'000));
   double usual = 0, own = 0;
   for (std::size_t i = 0; i < sampled.size(); ++i) {
-    usual += longer(corpus_->length(static_cast<std::int64_t>(i)));
+    usual += longer(corpus_->length(i));
     own += longer(sampled[i]);
   }
   return own / usual;
 }
 
 std::vector<PairLength> SampledPairs::lengths(std::int64_t epoch, std::int64_t count) const {
-  std::vector<PairLength> lengths(static_cast<std::size_t>(count));
+  std::vector<PairLength> lengths(count);
   in_parallel(lengths.size(), [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       if (stopping_ || signals::stop_requested()) throw Interrupted("stopped while sampling pieces");
-      lengths[i] = pair(static_cast<std::int64_t>(i), epoch).length();
+      lengths[i] = pair(i, epoch).length();
     }
   });
   return lengths;

@@ -49,7 +49,7 @@ std::vector<std::vector<const Sample*>> batches_by_length(std::span<const Sample
 }
 
 SampleMaker::SampleMaker(Tokenizer tokenizer, const SampleConfig& config)
-    : tokenizer_(std::move(tokenizer)), length_(static_cast<std::size_t>(config.length.value())), config_(config) {
+    : tokenizer_(std::move(tokenizer)), length_(config.length.value()), config_(config) {
   ensure(tokenizer_.special().cls >= 0 && tokenizer_.special().sep >= 0, "the tokenizer has [CLS] and [SEP]");
 }
 
@@ -77,8 +77,7 @@ Sample SampleMaker::of_text(const LabelledText& text, std::int64_t example) {
 
 std::vector<Sample> SampleMaker::of_question(const Question& question, const std::vector<Piece>& context,
                                              std::int64_t example) {
-  auto [begin, is_cut] =
-      tokenizer_.encode_beginning(question.text, static_cast<std::size_t>(config_.longest_question()));
+  auto [begin, is_cut] = tokenizer_.encode_beginning(question.text, config_.longest_question());
   if (is_cut) ++num_cut_;
   begin.insert(begin.begin(), tokenizer_.special().cls);
   begin.push_back(tokenizer_.special().sep);
@@ -119,8 +118,8 @@ void SampleMaker::surround(Sample& sample, const std::vector<std::int32_t>& befo
   const std::size_t room = std::min<std::size_t>(config_.document_context, length_ - 1 - sample.ids.size());
   const std::size_t right = std::min(after.size(), room - std::min(before.size(), room / 2));
   const std::size_t left = std::min(before.size(), room - right);
-  sample.ids.insert(sample.ids.begin() + 1, before.end() - static_cast<std::ptrdiff_t>(left), before.end());
-  sample.ids.insert(sample.ids.end(), after.begin(), after.begin() + static_cast<std::ptrdiff_t>(right));
+  sample.ids.insert(sample.ids.begin() + 1, before.end() - left, before.end());
+  sample.ids.insert(sample.ids.end(), after.begin(), after.begin() + right);
   for (std::uint32_t& place : sample.words) place += static_cast<std::uint32_t>(left);
 }
 
@@ -173,8 +172,8 @@ std::int64_t TaskSplit::size() const {
 }
 
 std::int64_t TaskSplit::line(std::int64_t example) const {
-  if (!texts.empty()) return static_cast<std::int64_t>(texts[example].line);
-  if (!sentences.empty()) return static_cast<std::int64_t>(sentences[example].line);
+  if (!texts.empty()) return texts[example].line;
+  if (!sentences.empty()) return sentences[example].line;
   return example + 1;
 }
 

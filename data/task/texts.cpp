@@ -20,7 +20,7 @@ std::string at(const std::string& file, std::uint64_t line) { return file + ":" 
 
 std::size_t number_of_label(const std::string& label, const LabelledTask& task, const std::string& place) {
   const auto found = std::ranges::find(task.labels, label);
-  if (found != task.labels.end()) return static_cast<std::size_t>(found - task.labels.begin());
+  if (found != task.labels.end()) return found - task.labels.begin();
   if (label == kHidden) throw UserError(place + "the labels are hidden (-1)", "predict this file; it cannot be scored");
   constexpr std::size_t kShown = 20;
   std::string list;

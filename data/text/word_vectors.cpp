@@ -76,7 +76,7 @@ class VectorReader {
 
  private:
   void add(const std::vector<std::string>& fields) {
-    const auto num_words = static_cast<std::size_t>(std::max<std::int64_t>(std::ssize(fields) - vectors_.width, 1));
+    const std::size_t num_words = std::max<std::int64_t>(std::ssize(fields) - vectors_.width, 1);
     std::string word = fields[0];
     bool has_number = false;
     for (std::size_t i = 1; i < num_words; ++i) {

@@ -28,7 +28,7 @@ constexpr std::array<std::int32_t, 256> kByteCharacters = [] {
   std::array<std::int32_t, 256> characters = {};
   std::int32_t next = 0x100;
   for (std::int32_t byte = 0; byte < 256; ++byte) {
-    characters[static_cast<std::size_t>(byte)] = is_printable_latin(byte) ? byte : next++;
+    characters[byte] = is_printable_latin(byte) ? byte : next++;
   }
   return characters;
 }();
@@ -103,11 +103,11 @@ void ByteLevelBpe::add_pieces(const std::vector<std::int32_t>& special, const st
   for (std::size_t k = 0; k < count; ++k) add_to_index(k, name, kBpeRemedy);
   end_of_text_ = find(kEndOfText);
   std::vector<bool> is_special(count);
-  for (const std::int32_t id : special) is_special.at(static_cast<std::size_t>(id)) = true;
-  if (end_of_text_ >= 0) is_special[static_cast<std::size_t>(end_of_text_)] = true;
+  for (const std::int32_t id : special) is_special.at(id) = true;
+  if (end_of_text_ >= 0) is_special[end_of_text_] = true;
   for (std::int32_t id = 0; id < size(); ++id) {
     std::optional<std::string> bytes = std::string();
-    if (!is_special[static_cast<std::size_t>(id)]) {
+    if (!is_special[id]) {
       bytes = bytes_of_piece(piece(id));
       if (!bytes || bytes->empty()) {
         const std::string quoted =
@@ -148,7 +148,7 @@ void ByteLevelBpe::add_merges(const std::vector<std::pair<std::string, std::stri
 }
 
 bool ByteLevelBpe::begins_word(std::int32_t id) const {
-  const std::string& bytes = bytes_[static_cast<std::size_t>(id)];
+  const std::string& bytes = bytes_[id];
   return bytes.empty() || std::string_view(" \t\n\r\f\v").find(bytes.front()) != std::string_view::npos;
 }
 
@@ -231,7 +231,7 @@ std::vector<ByteLevelBpe::Place> ByteLevelBpe::places_of(std::string_view text) 
 
 std::string ByteLevelBpe::decode(std::span<const std::int32_t> ids) const {
   std::string bytes, text;
-  for (const std::int32_t id : ids) bytes += bytes_[static_cast<std::size_t>(id)];
+  for (const std::int32_t id : ids) bytes += bytes_[id];
   for (std::size_t at = 0; at < bytes.size();) {
     if (const std::size_t length = utf8_length_at(bytes, at); length > 0) {
       text.append(bytes, at, length);

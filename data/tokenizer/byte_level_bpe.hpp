@@ -66,7 +66,7 @@ class ByteLevelBpe : public ListedPieces {
   void add_pieces(const std::vector<std::int32_t>& special, const std::string& name);
   void add_merges(const std::vector<std::pair<std::string, std::string>>& merges, const std::string& name);
   std::vector<Character> characters_of(std::string_view text) const;
-  bool is_special_piece(std::int32_t id) const { return bytes_[static_cast<std::size_t>(id)].empty(); }
+  bool is_special_piece(std::int32_t id) const { return bytes_[id].empty(); }
   std::vector<Place> places_of(std::string_view text) const override;
   void add_word(std::span<const Character> word, std::vector<Place>& places) const;
 

@@ -51,8 +51,8 @@ class BpeDropout final : public PieceSampler {
       }
       if (best == ranks.size()) break;
       symbols[best] = joined(best);
-      symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(best) + 1);
-      ranks.erase(ranks.begin() + static_cast<std::ptrdiff_t>(best));
+      symbols.erase(symbols.begin() + best + 1);
+      ranks.erase(ranks.begin() + best);
       if (best < ranks.size()) ranks[best] = rank(best);
       if (best > 0) ranks[best - 1] = rank(best - 1);
     }
@@ -79,7 +79,7 @@ class UnigramSampler final : public PieceSampler {
     std::vector<double> total(word.size() + 1, 0);         // log of the sum over all segmentations up to there
     const std::vector<std::string_view> characters = characters_of(word);
     for (auto first = characters.begin(); first != characters.end(); ++first) {
-      const auto begin = static_cast<std::size_t>(first->data() - word.data());
+      const std::size_t begin = first->data() - word.data();
       if (begin > 0) total[begin] = log_sum(last[begin]);
       std::size_t end = begin;
       for (auto character = first; character != characters.end(); ++character) {
@@ -101,7 +101,7 @@ class UnigramSampler final : public PieceSampler {
       ids.push_back(piece.id);
       end = piece.begin;
     }
-    std::reverse(ids.begin() + static_cast<std::ptrdiff_t>(before), ids.end());
+    std::reverse(ids.begin() + before, ids.end());
   }
 
   static double log_sum(const std::vector<Last>& pieces) {
@@ -129,10 +129,10 @@ PieceSampler::PieceSampler(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {
   may_be_split_.resize(content.pieces.size());
   for (const auto& [text, id] : normal_) {
     const std::vector<std::string_view> characters = characters_of(text);
-    may_be_split_[static_cast<std::size_t>(id)] =
+    may_be_split_[id] =
         std::ranges::all_of(characters, [&](std::string_view character) { return find(character) >= 0; });
     for (const std::string_view character : characters) {
-      const auto before = text.substr(0, static_cast<std::size_t>(character.data() - text.data()));
+      const auto before = text.substr(0, character.data() - text.data());
       if (!before.empty() && ends_word(before, character)) words_are_apart_ = false;
     }
   }
@@ -158,7 +158,7 @@ std::vector<std::int32_t> PieceSampler::sample(std::span<const std::int32_t> ids
   std::vector<std::int32_t> in_order(ids.begin(), ids.end());
   if (tokenizer_.is_reversed()) std::ranges::reverse(in_order);
   for (const std::int32_t id : in_order) {
-    if (!may_be_split_[static_cast<std::size_t>(id)]) {
+    if (!may_be_split_[id]) {
       end_word();
       sampled.push_back(id);
       continue;
@@ -184,7 +184,7 @@ std::vector<std::vector<std::int64_t>> overlaps(const Tokenizer& tokenizer, std:
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     end += tokenizer.piece(pieces[i]).size();
     while (other < others.size() && other_begin < end) {
-      result[i].push_back(static_cast<std::int64_t>(other));
+      result[i].push_back(other);
       const std::size_t other_end = other_begin + tokenizer.piece(others[other]).size();
       if (other_end > end) break;  // it overlaps the next piece, too
       other_begin = other_end;

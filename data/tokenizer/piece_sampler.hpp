@@ -76,7 +76,7 @@ class PieceSampler {
 
   // The id of a normal piece, or -1.
   std::int32_t find(std::string_view text) const;
-  double score(std::int32_t id) const { return scores_[static_cast<std::size_t>(id)]; }
+  double score(std::int32_t id) const { return scores_[id]; }
   std::size_t longest_piece() const { return longest_piece_; }  // in bytes
 
  private:

@@ -42,7 +42,7 @@ class ListedPieces : public TokenizerModel {
   std::vector<Piece> encode_pieces(std::string_view text) const override;
 
   std::int32_t size() const override { return static_cast<std::int32_t>(pieces_.size()); }
-  const std::string& piece(std::int32_t id) const override { return pieces_[static_cast<std::size_t>(id)]; }
+  const std::string& piece(std::int32_t id) const override { return pieces_[id]; }
   const std::vector<std::string>& pieces() const { return pieces_; }
 
  protected:

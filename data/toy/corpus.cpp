@@ -73,9 +73,9 @@ class CorpusWriting {
         english_trees->write(id + to_conllu(toy::to_tree(pair.english)));
         german_trees->write(id + to_conllu(toy::to_tree(pair.german)));
       }
-      written.english_words += static_cast<std::int64_t>(pair.english.size());
-      written.german_words += static_cast<std::int64_t>(pair.german.size());
-      written.longest = std::max(written.longest, static_cast<std::int64_t>(pair.english.size()));
+      written.english_words += pair.english.size();
+      written.german_words += pair.german.size();
+      written.longest = std::max(written.longest, std::ssize(pair.english));
     }
     for (AtomicFile& one : files) one.commit();
     return written;

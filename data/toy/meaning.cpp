@@ -155,7 +155,7 @@ bool expresses(const Word& word, const void* node, Part part) {
 std::size_t position_of(const std::vector<Word>& words, const void* node, Part part) {
   const auto found = std::ranges::find_if(words, [&](const Word& word) { return expresses(word, node, part); });
   ensure(found != words.end(), "the sentence expresses the part");
-  return static_cast<std::size_t>(found - words.begin());
+  return found - words.begin();
 }
 
 std::string with_moved(const std::vector<Word>& words, std::size_t from, std::size_t to) {
@@ -167,8 +167,8 @@ std::string with_moved(const std::vector<Word>& words, std::size_t from, std::si
   }
   std::string text = std::move(texts[from]);
   if (from == 0) text[0] = static_cast<char>(text[0] - 'A' + 'a');
-  texts.erase(texts.begin() + static_cast<std::ptrdiff_t>(from));
-  texts.insert(texts.begin() + static_cast<std::ptrdiff_t>(to), std::move(text));
+  texts.erase(texts.begin() + from);
+  texts.insert(texts.begin() + to, std::move(text));
   if (from == 0) texts[0][0] = static_cast<char>(texts[0][0] - 'a' + 'A');
   std::string moved;
   for (std::size_t i = 0; i < texts.size(); ++i) moved += (i > 0 ? " " : "") + texts[i] + marks[i];
@@ -186,7 +186,7 @@ std::size_t head_word(const std::vector<Word>& words, const Concept& head) {
     return std::ranges::find(word.concepts, head) != word.concepts.end();
   });
   ensure(found != words.end(), "a sentence has a word for what others depend on");
-  return static_cast<std::size_t>(found - words.begin());
+  return found - words.begin();
 }
 
 }  // namespace

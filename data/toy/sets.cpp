@@ -201,7 +201,7 @@ class Writing {
 
   ToyPart write_table(std::size_t number, const toy::TableTask& task) const {
     const auto joined = [](const auto& values, std::size_t count) {
-      return fmt::format("{}", fmt::join(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count), "\t"));
+      return fmt::format("{}", fmt::join(values.begin(), values.begin() + count, "\t"));
     };
     const std::size_t columns = task.columns.size();
     std::unordered_set<std::string> seen;

@@ -50,7 +50,7 @@ std::unique_ptr<TaskAnswers> answer(const TextModelImpl& model, const TaskSplit&
   std::unique_ptr<TaskAnswers> answers = make_answers(split, task, config);
   double loss = 0;
   std::int64_t count = 0;
-  std::vector<bool> is_counted(static_cast<std::size_t>(split.size()));  // a record may have several samples
+  std::vector<bool> is_counted(split.size());  // a record may have several samples
   for (const std::vector<const Sample*>& samples : batches_by_length(split.samples)) {
     signals::throw_if_stopped("stopped before all records were answered");
     const LabelledBatch batch = on_device(make_labelled_batch(samples), device);
@@ -65,7 +65,7 @@ std::unique_ptr<TaskAnswers> answer(const TextModelImpl& model, const TaskSplit&
     if (progress == nullptr) continue;
     std::int64_t records = 0;
     for (const Sample* sample : samples) {
-      const auto record = static_cast<std::size_t>(sample->example);
+      const std::size_t record = sample->example;
       records += is_counted[record] ? 0 : 1;
       is_counted[record] = true;
     }
@@ -80,7 +80,7 @@ std::vector<MetricValue> score(const TaskAnswers& answers, bool with_intervals) 
   using Subset = NamedMeasure::Subset;
   const std::vector<NamedMeasure> measures = answers.measures();
   const LabelledTask& task = answers.task();
-  std::vector<std::size_t> all(static_cast<std::size_t>(answers.split().size()));
+  std::vector<std::size_t> all(answers.split().size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   std::vector<std::string_view> wanted(task.metrics.begin(), task.metrics.end());
   if (wanted.empty()) wanted = format_of(task.kind).default_metrics(task);

@@ -123,10 +123,10 @@ std::vector<T> chosen(const std::vector<T>& items, NamedMeasure::Subset subset) 
 template <class See>
 void for_each_row(std::span<const Sample* const> samples, const torch::Tensor& predicted, See see) {
   const torch::Tensor rows = predicted.contiguous();
-  const auto width = static_cast<std::size_t>(rows.size(1));
+  const std::size_t width = rows.size(1);
   const float* row = rows.const_data_ptr<float>();
   for (const Sample* sample : samples) {
-    see(static_cast<std::size_t>(sample->example), std::span(row, width));
+    see(sample->example, std::span(row, width));
     row += width;
   }
 }

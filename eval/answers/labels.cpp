@@ -22,8 +22,8 @@ class ClassificationAnswers : public LabelProbabilities {
   std::vector<NamedMeasure> measures() const override {
     std::vector<std::int64_t> predicted, gold;
     for (std::size_t i = 0; i < probabilities_.size(); ++i) {
-      predicted.push_back(static_cast<std::int64_t>(best(i)));
-      gold.push_back(static_cast<std::int64_t>(split_.texts[i].gold.label.value()));
+      predicted.push_back(best(i));
+      gold.push_back(split_.texts[i].gold.label.value());
     }
     const auto num_labels = std::ssize(task_.labels);
     const auto positive = std::ranges::find(task_.labels, task_.positive) - task_.labels.begin();
@@ -44,7 +44,7 @@ class ClassificationAnswers : public LabelProbabilities {
 
  private:
   std::size_t best(std::size_t i) const {
-    return static_cast<std::size_t>(std::ranges::max_element(probabilities_[i]) - probabilities_[i].begin());
+    return std::ranges::max_element(probabilities_[i]) - probabilities_[i].begin();
   }
 };
 

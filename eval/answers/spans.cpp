@@ -47,7 +47,7 @@ struct ScoredSpan {
 std::vector<std::size_t> largest(std::span<const float> numbers, std::size_t from, std::size_t to, std::size_t count) {
   std::vector<std::size_t> places(to - from);
   std::iota(places.begin(), places.end(), from);
-  const auto kept = places.begin() + static_cast<std::ptrdiff_t>(std::min(count, places.size()));
+  const auto kept = places.begin() + std::min(count, places.size());
   std::partial_sort(places.begin(), kept, places.end(), [&](std::size_t a, std::size_t b) {
     return numbers[a] != numbers[b] ? numbers[a] > numbers[b] : a < b;
   });
@@ -106,7 +106,7 @@ class SpanAnswers : public TaskAnswers {
 
   void add(std::span<const Sample* const> samples, const torch::Tensor& predicted_M2) override {
     const at::Tensor columns = predicted_M2.t().contiguous();
-    const auto rows = static_cast<std::size_t>(columns.size(1));
+    const std::size_t rows = columns.size(1);
     const auto* numbers = columns.const_data_ptr<float>();
     std::size_t row = 0;
     for (const Sample* window : samples) {

@@ -130,11 +130,11 @@ BleuScore Bleu::score(std::span<const double> statistics, bool effective_order) 
   double penalty = 1;
   for (int n = 0; n < kBleuOrder; ++n) {
     const double added = options_.smoothing == BleuSmoothing::add_k && n > 0 ? kAdded : 0;
-    const double matches = all_matches[static_cast<std::size_t>(n)] + added;
-    const double total = statistics[static_cast<std::size_t>(2 + kBleuOrder + n)] + added;
+    const double matches = all_matches[n] + added;
+    const double total = statistics[2 + kBleuOrder + n] + added;
     if (total == 0) break;
     if (effective_order) order = n + 1;
-    double& precision = result.precisions[static_cast<std::size_t>(n)];
+    double& precision = result.precisions[n];
     if (matches > 0) {
       precision = 100 * matches / total;
     } else if (options_.smoothing == BleuSmoothing::exp) {
@@ -145,7 +145,7 @@ BleuScore Bleu::score(std::span<const double> statistics, bool effective_order) 
   }
   double sum = 0;
   for (int n = 0; n < order; ++n) {
-    const double precision = result.precisions[static_cast<std::size_t>(n)];
+    const double precision = result.precisions[n];
     sum += precision > 0 ? std::log(precision) : -9999999999.0;  // sacreBLEU's logarithm of zero
   }
   result.score = result.brevity_penalty * std::exp(sum / order);
@@ -212,9 +212,9 @@ class Matcher {
     trie_.count(reference, in_reference);
     in_hypothesis_.resize(trie_.size());
     const std::size_t start = row.size();
-    row.resize(start + 3 * static_cast<std::size_t>(max_order_));
+    row.resize(start + 3 * max_order_);
     for (std::size_t node = 1; node < trie_.size(); ++node) {
-      double* const counts = &row[start + 3 * static_cast<std::size_t>(trie_.order(node) - 1)];
+      double* const counts = &row[start + 3 * (trie_.order(node) - 1)];
       counts[0] += in_hypothesis_[node];
       counts[1] += in_reference[node];
       counts[2] += std::min(in_hypothesis_[node], in_reference[node]);
@@ -233,7 +233,7 @@ class Matcher {
 
 }  // namespace
 
-std::size_t Chrf::width() const { return 3 * static_cast<std::size_t>(kChrfOrder + options_.word_order); }
+std::size_t Chrf::width() const { return 3 * (kChrfOrder + options_.word_order); }
 
 std::vector<double> Chrf::statistics(std::string_view hypothesis, std::span<const std::string_view> references) const {
   // The texts stay alive beside `ids`, which points into them.
@@ -282,7 +282,7 @@ double Chrf::value(std::span<const double> statistics) const {
   return 100 * ((1 + kFactor) * precision * recall / (kFactor * precision + recall));
 }
 
-std::string Chrf::name() const { return "chrF2" + std::string(static_cast<std::size_t>(options_.word_order), '+'); }
+std::string Chrf::name() const { return "chrF2" + std::string(options_.word_order, '+'); }
 
 std::string Chrf::settings() const {
   return fmt::format("case:{}|eff:yes|nc:{}|nw:{}|space:no", options_.lowercase ? "lc" : "mixed", kChrfOrder,

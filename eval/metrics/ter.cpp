@@ -84,7 +84,7 @@ class BandedDistance {
       const bool differ = both && words[i - 1] != reference_[j - 1];
       if (both && cost == base_row(i - 1).at(j - 1) + (differ ? 1 : 0)) {
         --i, --j;
-        result.hypothesis_of[j] = static_cast<std::ptrdiff_t>(i);
+        result.hypothesis_of[j] = i;
         result.reference_wrong[j] = result.hypothesis_wrong[i] = differ;
       } else if (i > 0 && (j == 0 || cost == base_row(i - 1).at(j) + 1)) {
         --i;
@@ -158,9 +158,7 @@ struct Shift {
   std::size_t first_changed() const { return std::min(start, target); }
 
   void apply(Words& words) const {
-    const auto at = [&](std::size_t position) {
-      return words.begin() + static_cast<std::ptrdiff_t>(std::min(position, words.size()));
-    };
+    const auto at = [&](std::size_t position) { return words.begin() + std::min(position, words.size()); };
     if (target < start) {
       std::rotate(at(target), at(start), at(start + length));
     } else if (target > start + length) {
@@ -176,9 +174,8 @@ std::optional<Shift> best_shift(const Words& words, const Words& reference, int 
                                 BandedDistance& distances, int& candidates) {
   const Alignment alignment = distances.align(words);
   const auto any = [](const std::vector<bool>& wrong, std::size_t start, std::size_t length) {
-    const auto from = wrong.begin() + static_cast<std::ptrdiff_t>(start);
-    return std::find(from, from + static_cast<std::ptrdiff_t>(length), true) !=
-           from + static_cast<std::ptrdiff_t>(length);
+    const auto from = wrong.begin() + start;
+    return std::find(from, from + length, true) != from + length;
   };
   std::optional<Shift> best;
   Words shifted;
@@ -227,7 +224,7 @@ std::size_t count_edits(Words words, const Words& reference) {
     const std::optional<Shift> shift =
         distance > 0 ? best_shift(words, reference, distance, distances, candidates) : std::nullopt;
     if (!shift || shift->gain <= 0 || candidates >= kMaxCandidates) {
-      return static_cast<std::size_t>(num_shifts + distance);
+      return num_shifts + distance;
     }
     shift->apply(words);
     ++num_shifts;

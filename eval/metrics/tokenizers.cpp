@@ -263,8 +263,8 @@ std::string tokenize_chinese(std::string_view line) {
   const std::vector<std::string_view> words = split_words(line);
   if (words.empty()) return {};
   const std::string_view last = words.back();
-  const auto trimmed = line.substr(static_cast<std::size_t>(words.front().data() - line.data()),
-                                   static_cast<std::size_t>(last.data() + last.size() - words.front().data()));
+  const auto trimmed =
+      line.substr(words.front().data() - line.data(), last.data() + last.size() - words.front().data());
   return separate_stops(separate(separate(trimmed, is_chinese), is_ascii_symbol));
 }
 

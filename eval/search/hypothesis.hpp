@@ -64,7 +64,7 @@ using PhraseIds = std::vector<std::int32_t>;  // tokens, at least one
 
 // True if `ids` end with the first `count` tokens of a phrase.
 inline bool ends_with_beginning(const std::vector<std::int32_t>& ids, const PhraseIds& phrase, std::size_t count) {
-  return ids.size() >= count && std::equal(ids.end() - static_cast<std::ptrdiff_t>(count), ids.end(), phrase.begin());
+  return ids.size() >= count && std::equal(ids.end() - count, ids.end(), phrase.begin());
 }
 
 // Phrases that must not occur (processors.hpp).

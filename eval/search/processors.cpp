@@ -194,7 +194,7 @@ LogitsProcessor force_prefix(LogitsProcessors after) {
       for (const LogitsProcessor& processor : after) processor(sentence, live, scores_V);
       return;
     }
-    const auto next = static_cast<std::size_t>(prefix[live.ids.size()]);
+    const std::size_t next = prefix[live.ids.size()];
     const float log_prob = scores_V[next];
     std::ranges::fill(scores_V, kExcluded);
     scores_V[next] = log_prob;

@@ -196,7 +196,7 @@ std::int64_t missing_of(const Ids& ids, const std::vector<PhraseIds>& open) {
     missing += phrase.size();
     most_begun = std::max(most_begun, begun(ids, phrase));
   }
-  return static_cast<std::int64_t>(missing - most_begun);
+  return missing - most_begun;
 }
 
 }  // namespace
