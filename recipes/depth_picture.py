@@ -2,7 +2,7 @@
 
 import math
 
-from page_parts import svg, text_at
+from page_parts import Axis, legend, line_chart, line_picture, text_at
 
 # Kinds of rows and the classes of their lines.
 DEPTH = {"layers_12_pre": "a", "layers_12_post": "b", "layers_12_pre_no_residual": "c", "layers_12_post_no_residual": "d"}
@@ -26,31 +26,19 @@ def by_layer(event, quantity, stack):
     return sorted((int(layer), max(number, LOWEST)) for layer, number in layers.items() if layer.isdigit() and number is not None)
 
 
-def small_chart(left, top, title, lines):
-    """`lines` has the class, style, and numbers by layer of each line."""
-    numbers = [number for *_, points in lines for _, number in points]
-    layers = [layer for *_, points in lines for layer, _ in points]
-    if not numbers:
+def chart(left, top, title, lines):
+    """`lines` has the class and the numbers by layer of each line."""
+    points = [point for _, points in lines for point in points]
+    if not points:
         return []
+    layers = sorted({layer for layer, _ in points})
+    numbers = [number for _, number in points]
     lowest, highest = math.floor(math.log10(min(numbers))), math.ceil(math.log10(max(numbers)))
     highest = max(highest, lowest + 1)
-    first, last = min(layers), max(max(layers), min(layers) + 1)
-
-    def x(layer):
-        return left + WIDTH * (layer - first) / (last - first)
-
-    def y(number):
-        return top + HEIGHT * (highest - math.log10(number)) / (highest - lowest)
-
-    drawn = [text_at(left, top - 10, "start", title)]
-    for power in range(lowest, highest + 1, max(1, (highest - lowest) // 4)):
-        drawn += [f'<line class="grid" x1="{left}" x2="{left + WIDTH}" y1="{y(10.0**power):.1f}" y2="{y(10.0**power):.1f}"/>',
-                  text_at(left - 6, round(y(10.0**power) + 4), "end", f"{10.0**power:g}")]
-    drawn += [text_at(round(x(layer)), top + HEIGHT + 16, "middle", str(layer)) for layer in sorted(set(layers))[::2]]
-    for colour, style, points in lines:
-        path = " ".join(f"{x(layer):.1f},{y(number):.1f}" for layer, number in points)
-        drawn.append(f'<polyline class="{colour} {style}" points="{path}"/>')
-    return drawn
+    powers = [10.0**power for power in range(lowest, highest + 1, max(1, (highest - lowest) // 4))]
+    return line_chart(left, top, WIDTH, HEIGHT, title, [(kind, [(*point, "") for point in points]) for kind, points in lines],
+                      Axis(layers[0], max(layers[-1], layers[0] + 1), [(layer, str(layer)) for layer in layers[::2]]),
+                      Axis(10.0**lowest, 10.0**highest, [(power, f"{power:g}") for power in powers], logarithmic=True))
 
 
 def picture(watched):
@@ -63,17 +51,13 @@ def picture(watched):
         across = LEFT
         for kind in shown:
             label = kind.removeprefix("layers_12_").replace("_", " ")
-            drawn += [f'<line class="{kinds[kind]}" x1="{across}" x2="{across + 18}" y1="{top - 4}" y2="{top - 4}"/>',
-                      text_at(across + 23, top, "start", label)]
-            across += 40 + 7 * len(label)
+            drawn += legend(across, top, {kinds[kind]: label})
+            across += 56 + 7 * len(label)
         for place, stack in enumerate(("encoder", "decoder")):
-            lines = [(kinds[kind], style, by_layer(watched[kind]["watch"][style], quantity, stack)) for kind in shown
+            lines = [(f"{kinds[kind]} {style}", by_layer(watched[kind]["watch"][style], quantity, stack)) for kind in shown
                      for style in ("start", "trained")]
-            drawn += small_chart(LEFT + place * (WIDTH + GAP), top + 36, f"{title}, {stack}", [line for line in lines if line[2]])
-        top += HEIGHT + 92
-    light = "".join(f".{name}{{stroke:{colour}}}" for name, (colour, _) in COLOURS.items())
-    dark = "".join(f".{name}{{stroke:{colour}}}" for name, (_, colour) in COLOURS.items())
-    width, height = LEFT + 2 * WIDTH + GAP + 20, top - TOP + 20
+            drawn += chart(LEFT + place * (WIDTH + GAP), top + 44, f"{title}, {stack}", [line for line in lines if line[1]])
+        top += HEIGHT + 100
+    width, height = LEFT + 2 * WIDTH + GAP + 20, top - TOP + 30
     drawn.insert(0, text_at(LEFT, 20, "start", "Models of 12 + 12 layers, by layer: dashed at the first update, solid at the last."))
-    return svg(width, height, "Gradient, sub-layers and distance from rank one by layer", 12,
-               "line,polyline{stroke-width:2;fill:none}.grid{stroke-width:1}.start{stroke-dasharray:4 3}", light, dark, drawn)
+    return line_picture(width, height, "Gradient, sub-layers and distance from rank one by layer", COLOURS, drawn, ".start{stroke-dasharray:4 3}")

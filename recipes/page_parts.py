@@ -132,10 +132,10 @@ def legend(left, top, names):
     return drawn
 
 
-def line_picture(width, height, title, colours, drawn):
+def line_picture(width, height, title, colours, drawn, styles=""):
     """A picture of line charts; `colours` has the light and the dark colour of each class."""
     light, dark = ("".join(f".{kind}{{stroke:{pair[shade]};--fill:{pair[shade]}}}" for kind, pair in colours.items()) for shade in (0, 1))
-    return svg(width, height, title, 13, "polyline{fill:none;stroke-width:2}circle{fill:var(--fill)}", light, dark, drawn)
+    return svg(width, height, title, 13, "polyline{fill:none;stroke-width:2}circle{fill:var(--fill)}" + styles, light, dark, drawn)
 
 
 @dataclasses.dataclass
