@@ -16,7 +16,6 @@
 #include "tests/support/families.hpp"
 #include "tests/support/model_properties.hpp"
 #include "tests/support/sentences.hpp"
-#include "tests/support/user_error.hpp"
 #include "train/translation/config.hpp"
 #include "train/translation/objective.hpp"
 
@@ -100,13 +99,6 @@ TEST(LayerDrop, ChangesTheTrainingOfATransformer) {
     dropping.block.layer_drop = 0.9;
     expect_changes_training_alone(usual, dropping);
   }
-  ModelConfig recurrent;
-  recurrent.model = ModelKind::luong;
-  recurrent.encoder_layers = recurrent.decoder_layers = 1;
-  recurrent.width = 14;
-  recurrent.dropout = 0;
-  recurrent.block.layer_drop = 0.1;
-  EXPECT_THROW(make_seq2seq(recurrent, {.src = kVocabulary, .tgt = kVocabulary}, 7), UserError);
 }
 
 BlockConfig block_that_drops(double rate) {
@@ -300,29 +292,6 @@ TEST(RDrop, GoesWithHardAttention) {
   EXPECT_EQ(terms[1].name, "r_drop");
   EXPECT_EQ(terms[2].name, "reinforce");
   EXPECT_TRUE(total_loss(objective, some_batch(), 3).isfinite().item<bool>());
-}
-
-TEST(RDrop, NeedsDropout) {
-  OptionOrigins origins;
-  origins.record("r-drop", "--r-drop");
-  TranslationConfig config;
-  config.train = {"train.src", "train.tgt"};
-  config.objective.r_drop = 5;
-  EXPECT_NO_THROW(config.refuse_contradictions(origins));
-  config.model.dropout = 0;
-  EXPECT_EQ(error_and_remedy_of([&] { config.refuse_contradictions(origins); }),
-            "--r-drop: without dropout, both predictions of a word are the same | give --dropout above 0, or leave "
-            "--r-drop out");
-  config.model.word_dropout = 0.1;
-  EXPECT_NO_THROW(config.refuse_contradictions(origins));
-  config.model.word_dropout = 0;
-  config.model.model = ModelKind::bahdanau;
-  EXPECT_THROW(config.refuse_contradictions(origins), UserError);
-  TranslationConfig hard = config, sampled = config;
-  hard.model.attention = ChoiceKind::hard;
-  sampled.objective.scheduled_sampling = 0.5;
-  EXPECT_NO_THROW(hard.refuse_contradictions(origins));
-  EXPECT_NO_THROW(sampled.refuse_contradictions(origins));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Properties of self-attention and its replacements: a batch equals its sentences, selected tokens equal those of the
-// whole, steps equal the whole, linear attention equals that by its weights, and without positions and parameters the
+// Properties of self-attention and its replacements: selected tokens equal those of the
+// whole, linear attention equals that by its weights, and without positions and parameters the
 // order of a sentence has no influence; a window hides what is beyond it.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -43,23 +43,6 @@ std::vector<MultiHeadConfig> stand_ins() {
   return configs;
 }
 
-TEST(SelfAttention, OfABatchIsThatOfItsSentences) {
-  const at::NoGradGuard no_grad;
-  const Layout layout = layout_of({7, 1, 4});
-  const Tensor x = at::randn({12, kWidth}).to(test_device());
-  for (const MultiHeadConfig& config : stand_ins()) {
-    const MultiHeadAttention attention = attention_with(config);
-    Pass pass = Pass::inference();
-    const Tensor y = attention->within(x, layout, nullptr, 0, pass);
-    for (std::int64_t b = 0; b < layout.size(); ++b) {
-      const Layout alone = layout_of({layout.length(b)});
-      const Tensor own = attention->within(x.narrow(0, layout.offsets[b], layout.length(b)), alone, nullptr, 0, pass);
-      expect_near(own, y.narrow(0, layout.offsets[b], layout.length(b)),
-                  std::string(name_of(config.heads.self_attention)));
-    }
-  }
-}
-
 TEST(SelfAttention, OfSelectedTokensIsThatOfTheWhole) {
   const at::NoGradGuard no_grad;
   const Layout layout = layout_of({7, 3, 4});
@@ -71,26 +54,6 @@ TEST(SelfAttention, OfSelectedTokensIsThatOfTheWhole) {
     expect_near(attention->within(x, layout, &selected, 0, pass),
                 selected.of(attention->within(x, layout, nullptr, 0, pass)),
                 std::string(name_of(config.heads.self_attention)));
-  }
-}
-
-TEST(SelfAttention, OfADecoderTakesTheSameStepsOneByOne) {
-  const at::NoGradGuard no_grad;
-  constexpr std::int64_t kLength = 8;
-  const Tensor x = at::randn({kLength, kWidth}).to(test_device());
-  for (MultiHeadConfig config : stand_ins()) {
-    if (recipe_of(config.heads.self_attention).looks_ahead) continue;
-    config.heads.place = AttentionPlace::decoder;
-    config.heads.causal = true;
-    const MultiHeadAttention attention = attention_with(config);
-    Pass pass = Pass::inference();
-    const Tensor y = attention->within(x, layout_of({kLength}), nullptr, 0, pass);
-    KeyValueCache cache(1);
-    for (std::int64_t t = 0; t < kLength; ++t) {
-      cache.begin_step(1);
-      expect_near(attention->step_within(x.narrow(0, t, 1), cache, 0, pass), y.narrow(0, t, 1),
-                  std::string(name_of(config.heads.self_attention)));
-    }
   }
 }
 

@@ -2,6 +2,7 @@
 // seed; contradictory ones must be refused with the name of an option.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/autograd.h>
 
 #include <algorithm>
 #include <string>
@@ -96,6 +97,16 @@ TEST(Variants, OfBertHoldWhatEveryModelHolds) {
       expect_close(bert.forward(input, inference), together);
       expect_close(bert.forward(input, inference, wanted), wanted.of(together));
     }
+    const auto gradients_of = [&](const auto& states) {
+      at::manual_seed(17);
+      return torch::autograd::grad({(states * torch::randn(states.sizes()).to(test_device())).sum()},
+                                   bert.parameters());
+    };
+    Pass whole = Pass::inference(), selected = Pass::inference();
+    const Selection wanted = select(rows, input.tokens.layout, test_device());
+    const auto expected = gradients_of(wanted.of(bert.forward(input, whole)));
+    const auto found = gradients_of(bert.forward(input, selected, wanted));
+    for (std::size_t i = 0; i < expected.size(); ++i) expect_close(found[i], expected[i]);
     Pass train = Pass::train(3);
     at::manual_seed(17);
     const auto hidden = bert.forward(input, train);

@@ -4,11 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "core/error.hpp"
-#include "core/options.hpp"
 
 namespace attend {
 
@@ -39,18 +36,6 @@ std::string error_and_remedy_of(const Work& work) {
 inline std::string without_place(std::string error, const std::string& place) {
   EXPECT_TRUE(error.empty() || error.starts_with(place)) << error;
   return error.erase(0, place.size());
-}
-
-// The message for a Config with these options on the command line; empty if they are accepted.
-template <class Config>
-std::string refusal_of_options(const std::vector<std::pair<std::string, std::string>>& given) {
-  return user_error_of([&] {
-    Config config;
-    BoundOptions options = bind(config);
-    OptionOrigins origins;
-    for (const auto& [name, value] : given) apply_words(options, name, {value}, origins);
-    config.validate(origins);
-  });
 }
 
 }  // namespace attend

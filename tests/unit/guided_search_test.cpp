@@ -9,7 +9,6 @@
 #include "eval/line_requests.hpp"
 #include "eval/search/hypothesis.hpp"
 #include "tests/support/hash_model.hpp"
-#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -245,17 +244,6 @@ TEST(GuidedSearch, PatienceWaitsForMoreHypotheses) {
   EXPECT_GT(more, 0);
   EXPECT_EQ((SearchConfig{.patience = 1.5}.enough(3)), 5);
   EXPECT_EQ((SearchConfig{.patience = 0.1}.enough(3)), 1);
-}
-
-TEST(GuidedSearch, RefusesContradictoryOptions) {
-  EXPECT_THROW((SearchConfig{.beam = 4, .diverse_groups = 3}.validate({})), UserError);
-  EXPECT_THROW((SearchConfig{.beam = 4, .nbest = 3, .patience = 0.5}.validate({})), UserError);
-  EXPECT_NO_THROW((SearchConfig{.beam = 6, .nbest = 6, .diverse_groups = 3}.validate({})));
-  const LineRequestConfig constrained{.constraints = "file"};
-  EXPECT_NO_THROW(constrained.validate({}, {.beam = 4}));
-  EXPECT_THROW(constrained.validate({}, {.beam = 1}), UserError);
-  EXPECT_THROW(constrained.validate({}, {.beam = 4, .diverse_groups = 2}), UserError);
-  EXPECT_NE(user_error_of([&] { constrained.validate({}, {.sample = 3}); }).find("with samples"), std::string::npos);
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// The training of language models: the state that the objective carries from one update to the next, and the options
-// that are refused.
+// The training of language models: the state that the objective carries from one update to the next.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -8,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "core/conditions.hpp"
-#include "core/error.hpp"
 #include "models/language/language_options.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/device.hpp"
@@ -192,89 +189,21 @@ TEST(LanguageTraining, IsWatchedLayerByLayer) {
   }
 }
 
-// ---- options
-
-class CausalOptions : public testing::Test {
- protected:
-  CausalOptions() { config_.objective = PretrainingKind::causal; }
-
-  // The message about options, of which those in `given` were given.
-  std::string refusal(const std::vector<std::string>& given = {}) const {
-    OptionOrigins origins;
-    for (const std::string& name : given) origins.record(name, "--" + name);
-    return user_error_of([&] {
-      refuse_inapplicable(config_, given_place(origins));
-      config_.refuse_contradictions(origins);
-    });
-  }
-
-  PretrainingConfig config_;
-};
-
-TEST_F(CausalOptions, OfMaskedTokensAreRefused) {
+TEST(LanguageTraining, CarriesStateInOneProcess) {
+  PretrainingConfig config;
+  config.objective = PretrainingKind::causal;
+  config.trainer.processes = 2;
+  OptionOrigins origins;
+  for (const char* option : {"cell", "memory"}) origins.record(option, "--" + std::string(option));
+  const auto refusal = [&] { return user_error_of([&] { config.refuse_contradictions(origins); }); };
   EXPECT_EQ(refusal(), "");
-  config_.masking.mask_rate = 0.3;
-  EXPECT_EQ(refusal({"mask-rate"}), "--mask-rate has no meaning with --objective causal");
-  config_.masking = {};
-  config_.phases = {"16:50%", "32:50%"};
-  EXPECT_EQ(refusal({"phase"}), "--phase has no meaning with --objective causal");
-  config_.phases = {};
-  config_.short_first = 0.3;
-  EXPECT_EQ(refusal({"short-first"}), "--short-first has no meaning with --objective causal");
-  config_.short_first = {};
-  config_.instances.sequence_objective = SequenceObjective::none;
-  EXPECT_EQ(refusal({"sequence-objective"}), "--sequence-objective has no meaning with --objective causal");
-  config_.objective = PretrainingKind::masked;
-  EXPECT_EQ(refusal({"sequence-objective"}), "");
-  config_.model.cell = LanguageCell::gru;
-  EXPECT_EQ(refusal({"cell"}), "--cell has no meaning with --objective masked");
-}
-
-TEST_F(CausalOptions, ThatReadTheFutureOrHaveAnotherTableAreRefused) {
-  config_.model.stack.block.self_attention = SelfAttentionKind::fourier;
-  EXPECT_NE(refusal().find("which reads the text that a language model is to predict"), std::string::npos);
-  config_.model.stack.block.self_attention = SelfAttentionKind::attention;
-  config_.model.stack.embedding_width = 64;
-  EXPECT_NE(refusal().find("embedding-width is 64"), std::string::npos);
-  config_.model.stack.embedding_width = {};
-  EXPECT_EQ(refusal(), "");
-}
-
-TEST_F(CausalOptions, OfTransformersAreRefusedWithACell) {
-  config_.model.cell = LanguageCell::lstm;
-  BertOptions& stack = config_.model.stack;
-  stack.layers = 3, stack.width = 96, stack.dropout = 0.4, stack.shape = BertShape::base;
-  EXPECT_EQ(refusal({"layers", "width", "dropout", "shape", "heads"}), "") << "--heads auto";
-  const BertOptions read = stack;
-  stack.block.heads = 7;  // which does not divide the width
-  EXPECT_EQ(refusal({"heads"}), "--heads has no meaning with --cell lstm");
-  stack = read, stack.max_positions = 64;
-  EXPECT_EQ(refusal({"max-positions"}), "--max-positions has no meaning with --cell lstm");
-  stack = read, stack.block.norm_kind = NormKind::rms;
-  EXPECT_EQ(refusal({"norm-kind"}), "--norm-kind has no meaning with --cell lstm");
-  stack = read, stack.initial_positions = InitialPositions::random;
-  EXPECT_EQ(refusal({"initial-positions"}), "--initial-positions has no meaning with --cell lstm");
-  stack = read, stack.share_layers = true;
-  EXPECT_EQ(refusal({"share-layers"}), "--share-layers has no meaning with --cell lstm");
-}
-
-TEST_F(CausalOptions, OnlyATableOfPositionsLimitsTheLength) {
-  config_.instances.length = 600;
-  EXPECT_EQ(refusal({"length"}), "--length: 600 tokens, but the model has 512 positions");
-  config_.model.cell = LanguageCell::lstm;
-  EXPECT_EQ(refusal({"length"}), "");
-}
-
-TEST_F(CausalOptions, StateIsCarriedInOneProcess) {
-  config_.trainer.processes = 2;
-  EXPECT_EQ(refusal(), "");
-  config_.model.cell = LanguageCell::lstm;
+  config.model.cell = LanguageCell::lstm;
   const std::string said = ": what the model remembers of a text is kept in one process, but there are 2";
-  EXPECT_EQ(refusal({"cell"}), "--cell" + said);
-  config_.model.cell = LanguageCell::transformer;
-  config_.model.memory = 8;
-  config_.model.stack.block.positions = PositionKind::transformer_xl;
-  EXPECT_EQ(refusal({"memory"}), "--memory" + said);
+  EXPECT_EQ(refusal(), "--cell" + said);
+  config.model.cell = LanguageCell::transformer;
+  config.model.memory = 8;
+  config.model.stack.block.positions = PositionKind::transformer_xl;
+  EXPECT_EQ(refusal(), "--memory" + said);
 }
 
 }  // namespace

@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
-#include "models/bert/bert_config.hpp"
 #include "models/transformer/block.hpp"
 #include "tests/support/layout.hpp"
 
@@ -136,14 +134,6 @@ TEST(Block, ALastNormStandsAfterPreNormAlone) {
     const Stack stack(2, config, StackKind::encoder);
     EXPECT_EQ(stack->named_parameters().contains("norm.weight"), place == NormPlace::pre) << name_of(place);
   }
-}
-
-TEST(BertOptions, SharedLayersHaveNoBatchNorm) {
-  BertOptions options;
-  options.block.norm_kind = NormKind::batch;
-  EXPECT_NO_THROW(bert_config(options, 30));
-  options.share_layers = true;
-  EXPECT_THROW(bert_config(options, 30), UserError);
 }
 
 }  // namespace

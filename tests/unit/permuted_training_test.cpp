@@ -1,4 +1,4 @@
-// Tokens in a permuted order: how the order is drawn, that a model learns them, and the options that are refused.
+// Tokens in a permuted order: how the order is drawn, and that a model learns them.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/optim/adam.h>
@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "core/conditions.hpp"
 #include "core/files.hpp"
 #include "data/batch/sources.hpp"
 #include "data/corpus/masking.hpp"
@@ -16,8 +15,6 @@
 #include "models/run/bert_run.hpp"
 #include "tests/support/parity.hpp"
 #include "tests/support/temporary.hpp"
-#include "tests/support/user_error.hpp"
-#include "train/pretraining/config.hpp"
 #include "train/pretraining/objective.hpp"
 
 namespace attend {
@@ -117,44 +114,6 @@ TEST_F(PermutedText, IsLearnt) {
   }
   EXPECT_GT(losses.front(), 2.5);
   EXPECT_LT(losses.back(), 1) << "of the frequency of letters alone, 2.8";
-}
-
-class PermutedOptions : public testing::Test {
- protected:
-  PermutedOptions() { config_.objective = PretrainingKind::permuted; }
-
-  std::string refusal(const std::string& given) const {
-    OptionOrigins origins;
-    origins.record(given, "--" + given);
-    return user_error_of([&] {
-      refuse_inapplicable(config_, given_place(origins));
-      config_.refuse_contradictions(origins);
-    });
-  }
-
-  PretrainingConfig config_;
-};
-
-TEST_F(PermutedOptions, OfPairsAndMasksAreRefused) {
-  EXPECT_EQ(refusal("objective"), "");
-  config_.instances.sequence_objective = SequenceObjective::order;
-  EXPECT_EQ(refusal("sequence-objective"), "--sequence-objective has no meaning with --objective permuted");
-  EXPECT_FALSE(config_.relates_parts());
-  config_.instances = {}, config_.masking.mask_rate = 0.3;
-  EXPECT_EQ(refusal("mask-rate"), "--mask-rate has no meaning with --objective permuted");
-  config_.masking = {}, config_.phases = {"16:50%", "32:50%"};
-  EXPECT_EQ(refusal("phase"), "");
-}
-
-TEST_F(PermutedOptions, WithoutAPositionOrAnOrderAreRefused) {
-  BlockOptions& block = config_.model.stack.block;
-  block.positions = PositionKind::none;
-  EXPECT_NE(refusal("positions").find("positions is none"), std::string::npos);
-  block.positions = PositionKind::alibi;
-  EXPECT_EQ(refusal("positions"), "");
-  block.positions = PositionKind::learned, block.self_attention = SelfAttentionKind::fourier;
-  EXPECT_NE(refusal("self-attention").find("which reads the tokens that --objective permuted is to predict"),
-            std::string::npos);
 }
 
 }  // namespace

@@ -97,16 +97,6 @@ TEST_F(RotaryTest, TurnsNeighbouringColumnsByTheirFrequency) {
   EXPECT_TRUE(torch::equal(turned.v(), qkv.narrow(1, 8, 4)));
 }
 
-TEST_F(RotaryTest, KeepsNorms) {
-  const Tensor rows = random_tensor({7, 36}, 3);
-  const Tensor factors = rotary_.factors(1000, 7);
-  const ops::QueriesKeysValues turned = rotary_.turned({rows}, factors, factors);
-  for (const Tensor& part : {turned.q() - rows.narrow(1, 0, 12), turned.k() - rows.narrow(1, 12, 12)}) {
-    EXPECT_GT(part.abs().max().item<double>(), 0.1);
-  }
-  expect_near(turned.first.unflatten(1, {-1, 6}).norm(2, 2), rows.unflatten(1, {-1, 6}).norm(2, 2), 1e-5);
-}
-
 TEST_F(RotaryTest, ProductsDependOnTheDistanceAlone) {
   for (const std::int64_t shift : {1, 17, 1022, 5000}) {
     expect_near(product(3 + shift, 8 + shift), product(3, 8), 1e-4);
@@ -178,20 +168,6 @@ TEST(Relative, HasEquationsThreeToFiveOfEveryPair) {
       EXPECT_GT(parameter.grad().abs().sum(1).min().item<double>(), 0) << "every distance occurs";
     }
   }
-}
-
-TEST(Relative, TakesChosenQueriesAndTheNewest) {
-  const torch::NoGradGuard no_grad;
-  const Pairs pairs;
-  RelativeScope scope(std::make_shared<CausalScope>(), 5, /*causal=*/true);
-  RandomStream random(3);
-  scope.initialise(random);
-  const Tensor all = context_of(scope, pairs.q, pairs, {.padding_1S = pairs.padding});
-  const Tensor chosen = torch::tensor({3, 29}, torch::kLong);
-  const Places places{.padding_1S = pairs.padding, .chosen_T1 = chosen.view({1, 1, 2, 1})};
-  expect_near(context_of(scope, pairs.q.index_select(2, chosen), pairs, places), all.index_select(2, chosen), 1e-5);
-  const Places newest{.padding_1S = pairs.padding, .first = 39};
-  expect_near(context_of(scope, pairs.q.narrow(2, 39, 1), pairs, newest), all.narrow(2, 39, 1), 1e-5);
 }
 
 TEST(LearnedPositions, TheLastRowStandsForAllThatFollow) {
@@ -290,25 +266,6 @@ Bert encoder_of(const BertOptions& options) {
 
 SegmentedSequences one_segment(const Tensor& ids_M, const std::vector<std::int64_t>& lengths) {
   return {.tokens = {.ids_M = ids_M, .layout = layout_of(lengths)}, .segments_M = torch::zeros_like(ids_M)};
-}
-
-TEST(PositionsOfBert, TellTheOrderExceptNone) {
-  const torch::NoGradGuard no_grad;
-  const Tensor ids = torch::arange(6) * 4 + 1, order = torch::tensor({2, 0, 1, 5, 4, 3});
-  for (const auto& [kind, name] : kEnumNames<PositionKind>) {
-    const Bert bert = encoder_of(encoder_with(kind));
-    EXPECT_EQ(bert->named_parameters().contains("embeddings.position_embeddings.weight"), kind == PositionKind::learned)
-        << name;
-    Pass pass = Pass::inference();
-    const Tensor hidden = bert->forward(one_segment(ids, {6}), pass).index_select(0, order);
-    const Tensor permuted = bert->forward(one_segment(ids.index_select(0, order), {6}), pass);
-    const double difference = (hidden - permuted).abs().max().item<double>();
-    if (kind == PositionKind::none) {
-      EXPECT_LE(difference, 1e-4) << name;
-    } else {
-      EXPECT_GE(difference, 1e-2) << name;
-    }
-  }
 }
 
 TEST(PositionsOfBert, AreThoseOfSelectedTokens) {

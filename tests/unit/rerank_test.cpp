@@ -11,7 +11,6 @@
 #include "eval/metrics/bayes_risk.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/small_run.hpp"
-#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -116,40 +115,9 @@ TEST(BayesRiskSearch, ChoosesFromTheGivenHypothesesOrFromSamples) {
   const TranslatorConfig whole{.search = {.epsilon = 0}, .mbr = 4};
   EXPECT_EQ(whole.candidates().epsilon, 0) << "what is given holds";
   for (TranslatorConfig config : {of_beam, of_given, of_samples}) {
-    EXPECT_NO_THROW(config.validate({}));
     config.mbr = 5;
     EXPECT_EQ(config.candidates().sample == 5, config.search.rows() == 1) << "only what is not given follows --mbr";
-    if (config.search.rows() > 1) {
-      EXPECT_THROW(config.validate({}), UserError);
-    }
   }
-  const auto refusal = [](TranslatorConfig config, const std::string& option, bool is_reranked = false) {
-    OptionOrigins given;
-    given.record(option, "--" + option);
-    return user_error_of([&] { config.validate(given, is_reranked); });
-  };
-  for (const char* option :
-       {"patience", "diverse-groups", "length-penalty", "length-penalty-kind", "coverage-penalty"}) {
-    const std::string said = refusal(of_samples, option);
-    EXPECT_NE(said.find("--" + std::string(option) + " has no meaning with --mbr"), std::string::npos) << said;
-    EXPECT_EQ(refusal(of_beam, option), "");
-  }
-  EXPECT_NE(refusal({.search = {}, .mbr = 1}, "mbr"), "");
-  const TranslatorConfig greedy{.search = {.coverage_penalty = 0.2}};
-  const TranslatorConfig sampled{.search = {.coverage_penalty = 0.2, .sample = 3}};
-  EXPECT_NE(refusal(greedy, "coverage-penalty"), "");
-  EXPECT_NE(refusal(sampled, "coverage-penalty"), "");
-  EXPECT_EQ(refusal(sampled, "coverage-penalty", true), "");
-  OptionOrigins origins;
-  origins.record("beam", "--beam");
-  EXPECT_NO_THROW(of_beam.validate(origins));
-  EXPECT_THROW(of_samples.validate(origins), UserError);
-  EXPECT_THROW((TranslatorConfig{.search = {}, .utility = metrics::Utility::bleu}.validate([] {
-                 OptionOrigins given;
-                 given.record("utility", "--utility");
-                 return given;
-               }())),
-               UserError);
 }
 
 TEST(BayesRiskSearch, SamplesAreChosenFromToo) {

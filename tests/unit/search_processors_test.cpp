@@ -13,7 +13,6 @@
 
 #include "core/json.hpp"
 #include "eval/search/processors.hpp"
-#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -187,21 +186,6 @@ TEST(SearchProcessors, NothingFiniteStaysAsItIs) {
                                  std::vector<float>(7, value));
     for (const float score : after) EXPECT_FALSE(std::isfinite(score));
   }
-}
-
-TEST(SearchProcessors, WhatHasNoMeaningIsRefused) {
-  for (const char* option : {"seed", "temperature", "top-k", "top-p", "min-p", "epsilon"}) {
-    const std::string value = option == std::string("seed") || option == std::string("top-k") ? "3" : "0.5";
-    EXPECT_NE(refusal_of_options<SearchConfig>({{option, value}}).find("--" + std::string(option)), std::string::npos);
-    EXPECT_EQ(refusal_of_options<SearchConfig>({{"sample", "2"}, {option, value}}), "") << option;
-  }
-  EXPECT_NE(refusal_of_options<SearchConfig>({{"sample", "2"}, {"beam", "2"}}).find("--beam"), std::string::npos);
-  EXPECT_NE(refusal_of_options<SearchConfig>({{"sample", "2"}, {"nbest", "2"}}).find("--nbest"), std::string::npos);
-  EXPECT_NE(refusal_of_options<SearchConfig>({{"sample", "2"}, {"top-p", "0"}}).find("top-p"), std::string::npos);
-  EXPECT_NE(refusal_of_options<SearchConfig>({{"sample", "2"}, {"temperature", "0"}}).find("temperature"),
-            std::string::npos);
-  EXPECT_EQ(refusal_of_options<SearchConfig>({{"repetition-penalty", "1.2"}, {"no-repeat-ngram", "3"}, {"beam", "4"}}),
-            "");
 }
 
 }  // namespace

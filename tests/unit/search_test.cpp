@@ -172,40 +172,6 @@ TEST(Search, AWideBeamFindsWhatTryingEverythingFinds) {
   }
 }
 
-TEST(Search, ABeamOfOneIsGreedy) {
-  const ScriptedModel model;
-  for (std::int64_t sentence = 10; sentence < 40; ++sentence) {
-    const auto best = search_one(model, {}, sentence)[0];
-    Prefix prefix = {sentence, kBos};
-    double total = 0;
-    while (true) {
-      auto logits = model.logits(prefix);
-      logits[kPad] = logits[kBos] = -1;
-      const auto id = std::max_element(logits.begin(), logits.end()) - logits.begin();
-      if (std::ssize(prefix) - 2 < 2 * 2 + 10) total += log_prob(model, prefix, id);
-      if (id == kEos || std::ssize(prefix) - 2 == 2 * 2 + 10) break;
-      prefix.push_back(id);
-    }
-    EXPECT_EQ(best.ids, std::vector<std::int32_t>(prefix.begin() + 2, prefix.end()));
-    EXPECT_NEAR(best.log_prob, total, 1e-4);
-  }
-}
-
-TEST(Search, ABatchIsItsSentences) {
-  const ScriptedModel model;
-  const SearchConfig config{.beam = 3, .nbest = 3, .max_length = 9};
-  const std::vector<std::int64_t> first_ids = {20, 21, 22, 23, 24, 25, 26};
-  const auto together = translate({.model = model, .ids = kIds, .config = config}, sources(first_ids));
-  for (std::size_t b = 0; b < first_ids.size(); ++b) {
-    const auto alone = search_one(model, config, first_ids[b]);
-    ASSERT_EQ(together[b].size(), alone.size());
-    for (std::size_t i = 0; i < alone.size(); ++i) {
-      EXPECT_EQ(together[b][i].ids, alone[i].ids);
-      EXPECT_EQ(together[b][i].score, alone[i].score);
-    }
-  }
-}
-
 TEST(Search, LengthsAreKept) {
   const ScriptedModel model;
   for (const std::int64_t beam : {1, 4}) {
@@ -451,11 +417,6 @@ TEST(SearchDeathTest, HeedsSignalsBetweenSteps) {
         }
       },
       testing::ExitedWithCode(7), "");
-}
-
-TEST(Search, RefusesContradictions) {
-  EXPECT_THROW((SearchConfig{.beam = 2, .nbest = 3, .max_length = {}}.validate({})), UserError);
-  EXPECT_THROW((SearchConfig{.min_length = 5, .max_length = 4}.validate({})), UserError);
 }
 
 }  // namespace

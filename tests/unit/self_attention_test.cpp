@@ -1,23 +1,17 @@
-// What stands in for self-attention: the examples at the head of each file, the parameters that are left, and what is
-// refused.
+// What stands in for self-attention: the examples at the head of each file, and the parameters that are left.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
 #include "models/attention/multi_head.hpp"
 #include "models/attention/scores.hpp"
 #include "models/attention/synthesizers.hpp"
 #include "models/attention/weights.hpp"
-#include "models/transformer/block_options.hpp"
 #include "models/transformer/sublayers.hpp"
-#include "models/translation/factory.hpp"
 #include "tests/support/layout.hpp"
-#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
@@ -208,42 +202,6 @@ TEST(StandIns, FourierIsTheRealPartOfATransformOfEachSentence) {
   }
   const Selection selected = select({1, 4, 5, 6, 12}, layout, torch::kCPU);
   EXPECT_TRUE(at::allclose(fourier(6).within(x, layout, &selected), selected.of(y), 1e-4, 5e-5));
-}
-
-TEST(StandIns, WhatContradictsThemIsRefused) {
-  const auto fault = [](const std::function<void(BlockOptions&)>& change) {
-    BlockOptions options{.heads = 2};
-    change(options);
-    return user_error_of([&] { block_config(options, 12, option_place); });
-  };
-  using enum SelfAttentionKind;
-  EXPECT_EQ(fault([](BlockOptions& o) { o.self_attention = patterns; }), "");
-  EXPECT_NE(fault([](BlockOptions& o) { o.self_attention = patterns, o.heads = 1; }).find("there is one head"),
-            std::string::npos);
-  EXPECT_NE(fault([](BlockOptions& o) { o.self_attention = patterns, o.self_window = 3; }).find("self-window"),
-            std::string::npos);
-  for (const SelfAttentionKind kind : {uniform, random, dense, fourier}) {
-    EXPECT_NE(fault([=](BlockOptions& o) {
-                o.self_attention = kind, o.projections = ProjectionKind::shared_qk;
-              }).find("projections is shared-qk"),
-              std::string::npos)
-        << name_of(kind);
-  }
-  EXPECT_EQ(fault([](BlockOptions& o) { o.self_attention = dense, o.projections = ProjectionKind::values_only; }), "");
-  EXPECT_EQ(fault([](BlockOptions& o) { o.self_attention = uniform, o.projections = ProjectionKind::none; }), "");
-
-  ModelConfig model;
-  model.width = 12;
-  model.encoder_layers = model.decoder_layers = 1;
-  model.dropout = 0;
-  for (const SelfAttentionKind kind : {patterns, fourier}) {
-    model.block.self_attention = kind;
-    model.block.heads = 2;
-    model.self_attention_in = StackChoice::both;
-    EXPECT_THROW(check_model(model, option_place), UserError) << name_of(kind);
-    model.self_attention_in = StackChoice::encoder;
-    EXPECT_NO_THROW(check_model(model, option_place)) << name_of(kind);
-  }
 }
 
 }  // namespace

@@ -124,55 +124,20 @@ TEST(SourceEmbeddingTest, IsTheSumOrConcatenationOfScaledRows) {
   }
 }
 
-TEST(SourceFactorModels, StepsAreForward) {
-  const at::NoGradGuard no_grad;
-  for (const ModelConfig& config : factored_models()) {
-    SCOPED_TRACE(name_of_model(config));
-    const Seq2Seq model = factored_model(config);
-    Pass inference = Pass::inference();
-    const Batch batch = factored(some_batch());
-    const auto forward = logits_of(*model, model->forward(batch, inference));
-    const auto memory = model->encode(batch.src, inference);
-    for (std::int64_t b = 0; b < batch.tgt.layout.size(); ++b) {
-      const auto state = model->start(*memory, std::vector<std::int64_t>{b});
-      for (std::int64_t row = batch.tgt.layout.offsets[b]; row < batch.tgt.layout.offsets[b + 1]; ++row) {
-        expect_close(model->step(*memory, *state, batch.tgt.ids_M.narrow(0, row, 1), inference)[0], forward[row]);
-      }
-    }
-  }
-}
-
-TEST(SourceFactorModels, ABatchIsItsSentencesAndPlainIsFast) {
-  const at::NoGradGuard no_grad;
-  const auto src = random_sentences(kSourceLengths, 1), tgt = random_sentences(kTargetLengths, 2);
-  for (const ModelConfig& config : factored_models()) {
-    SCOPED_TRACE(name_of_model(config));
-    const Seq2Seq model = factored_model(config);
-    Pass inference = Pass::inference();
-    const Batch batch = factored(make_batch(src, tgt));
-    const auto together = model->forward(batch, inference);
-    for (std::size_t b = 0; b < src.size(); ++b) {
-      const auto index = static_cast<std::int64_t>(b);
-      expect_close(together.narrow(0, batch.tgt.layout.offsets[b], batch.tgt.layout.length(index)),
-                   model->forward(factored(make_batch({src[b]}, {tgt[b]})), inference));
-    }
-    const Batch first{
-        .src = first_sentences(batch.src, 2), .tgt = first_sentences(batch.tgt, 2), .labels_M = {}, .examples = {}};
-    expect_close(model->forward(first, inference), together.narrow(0, 0, batch.tgt.layout.offsets[2]));
-    const ops::PlainOps plain;
-    expect_close(model->forward(batch, inference), together);
-  }
-}
-
-TEST(SourceFactorModels, LabelsHaveAnEffectAndEveryTableAGradient) {
+TEST(SourceFactorModels, HoldWhatEveryModelHoldsAndReadTheirLabels) {
   for (const ModelConfig& config : factored_models()) {
     SCOPED_TRACE(name_of_model(config));
     const Seq2Seq model = factored_model(config);
     const Batch batch = factored(some_batch());
+    expect_steps_are_forward(*model, batch);
+    expect_a_batch_is_its_sentences(*model, [](Batch plain) { return factored(std::move(plain)); });
     {
       const at::NoGradGuard no_grad;
       Pass inference = Pass::inference();
       const auto hidden = model->forward(batch, inference);
+      const Batch first{
+          .src = first_sentences(batch.src, 2), .tgt = first_sentences(batch.tgt, 2), .labels_M = {}, .examples = {}};
+      expect_close(model->forward(first, inference), hidden.narrow(0, 0, batch.tgt.layout.offsets[2]));
       EXPECT_GT((model->forward(factored(some_batch(), 1), inference) - hidden).norm().item<double>(),
                 1e-2 * hidden.norm().item<double>());
     }
@@ -180,21 +145,6 @@ TEST(SourceFactorModels, LabelsHaveAnEffectAndEveryTableAGradient) {
     ops::cross_entropy(model->forward(batch, pass), model->output_table(), {}, batch.labels_M, 0.1).loss.backward();
     expect_every_gradient(*model);
   }
-}
-
-TEST(SourceFactorModels, RefuseWhatDoesNotFit) {
-  ModelConfig config = factored_models()[1];
-  const VocabularySizes sizes{.src = kVocabulary, .tgt = kVocabulary, .factors = kFactorSizes};
-  config.factor_width = 5;
-  EXPECT_NO_THROW(make_seq2seq(config, sizes, 1)) << "two columns are left of 12";
-  config.factor_width = 6;
-  EXPECT_THROW(make_seq2seq(config, sizes, 1), UserError);
-  config.factor_width = 2;
-  config.tie_embeddings = true;
-  EXPECT_THROW(make_seq2seq(config, sizes, 1), UserError);
-  config.factor_combine = FactorCombination::sum;
-  config.factor_width = ModelConfig().factor_width;
-  EXPECT_NO_THROW(make_seq2seq(config, sizes, 1));
 }
 
 // A run with two factors; the words of `small_run` are its text.

@@ -9,21 +9,9 @@
 #include "tests/support/point_task.hpp"
 #include "tests/support/several_ranks.hpp"
 #include "tests/support/temporary.hpp"
-#include "tests/support/user_error.hpp"
 
 namespace attend {
 namespace {
-
-TEST(Trainer, SeveralProcessesDoNotShareTheStatisticsOfBatchNorm) {
-  const TrainerConfig one, three{.processes = 3};
-  OptionOrigins origins;
-  origins.record("norm-kind", "--norm-kind");
-  EXPECT_NO_THROW(one.refuse_several(NormKind::batch, origins));
-  EXPECT_NO_THROW(three.refuse_several(NormKind::rms, origins));
-  EXPECT_EQ(error_and_remedy_of([&] { three.refuse_several(NormKind::batch, origins); }),
-            "--norm-kind: batch, but the statistics of 3 processes are not summed | use one process with a larger "
-            "--accumulate, or --norm-kind layer");
-}
 
 // Of eight batches the last round of three ranks has two.
 TEST_F(SeveralRanks, TrainAsOneThatAccumulates) {

@@ -15,7 +15,6 @@
 #include "eval/metrics/ter.hpp"
 #include "eval/metrics/tokenizers.hpp"
 #include "eval/metrics/translation_metrics.hpp"
-#include "tests/support/user_error.hpp"
 
 namespace attend::metrics {
 namespace {
@@ -216,41 +215,6 @@ TEST(Metrics, EveryRegisteredMetricSaysWhichWayIsBetter) {
     EXPECT_EQ(other.value() > equal.value(), row.lower_is_better);
   }
   EXPECT_EQ(find_text_metric("rougel"), nullptr);
-}
-
-TEST(Metrics, ATokenizationIsThatOfBleu) {
-  OptionOrigins origins;
-  origins.record("tokenize", "--tokenize");
-  EXPECT_NO_THROW((MetricChoice{.metrics = {"ter"}}.validate(origins)));
-  EXPECT_NO_THROW((MetricChoice{.metrics = {"ter", "bleu"}, .tokenize = Tokenization::chinese}.validate(origins)));
-  EXPECT_THROW((MetricChoice{.metrics = {"ter"}, .tokenize = Tokenization::chinese}.validate(origins)), UserError);
-}
-
-TEST(Metrics, AnOptionIsRefusedWithoutAMetricThatReadsIt) {
-  const auto fault_of = [](const std::string& option, const std::vector<std::string>& metrics) {
-    OptionOrigins origins;
-    origins.record(option, "--" + option);
-    return error_and_remedy_of([&] { TranslationMetrics{.choice = {.metrics = metrics}}.validate(origins); });
-  };
-  EXPECT_EQ(fault_of("lowercase", {"rouge1", "chrf"}), "");
-  const std::string fault = fault_of("lowercase", {"rouge1", "ter"});
-  EXPECT_NE(fault.find("--lowercase has no meaning without bleu or chrf among --metrics"), std::string::npos) << fault;
-  EXPECT_EQ(fault_of("smoothing", {"bleu"}), "");
-  EXPECT_NE(fault_of("smoothing", {"chrf", "ter"}), "");
-  EXPECT_NE(fault_of("chrf-word-order", {"bleu", "ter"}), "");
-  EXPECT_EQ(fault_of("ter-no-punct", {"ter"}), "");
-  EXPECT_NE(fault_of("ter-no-punct", {"bleu", "chrf"}), "");
-}
-
-TEST(Metrics, AChoiceIsRefusedWithTheNamesToChooseFrom) {
-  const auto fault_of = [](const std::vector<std::string>& metrics) {
-    return error_and_remedy_of([&] { MetricChoice{.metrics = metrics}.validate({}); });
-  };
-  EXPECT_EQ(fault_of({"rougeL", "ter"}), "");
-  EXPECT_NE(fault_of({"bleu", "meteor"}).find("unknown metric \"meteor\""), std::string::npos);
-  EXPECT_NE(fault_of({"meteor"}).find("bleu, chrf, ter, rouge1, rouge2, rougeL"), std::string::npos);
-  EXPECT_NE(fault_of({"bleu", "bleu"}).find("bleu is given twice"), std::string::npos);
-  EXPECT_NE(fault_of({}).find("no metric"), std::string::npos);
 }
 
 }  // namespace
