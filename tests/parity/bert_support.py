@@ -30,13 +30,6 @@ def config(config_class, **options):
         hidden_dropout_prob=0, attention_probs_dropout_prob=0, max_position_embeddings=17, **options)
 
 
-def scatter(model):
-    """Weights that no gradient vanishes under."""
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(torch.randn_like(parameter) * 0.3 + (0.2 if parameter.dim() == 1 else 0))
-
-
 def batch():
     """ids, segments and where there is a token; piece 0 is padding: its input has no gradient there."""
     width = max(LENGTHS)

@@ -3,16 +3,12 @@ batch of masked pairs, hidden states, the attention of every layer and head, bot
 fixtures/bert_learns.safetensors: weights, twenty batches with something to learn, and the losses of 300 steps on them in turn.
 Run: python tests/parity/make_fixtures_bert.py"""
 import itertools
-import pathlib
 
 import torch
-from safetensors.torch import save_file
 from transformers import BertConfig, BertForPreTraining
 
-from bert_support import LENGTHS, VOCABULARY, batch, config, ours, scatter
-from fixture_support import losses_of_updates
-
-FIXTURES = pathlib.Path(__file__).parent / "fixtures"
+from bert_support import LENGTHS, VOCABULARY, batch, config, ours
+from fixture_support import losses_of_updates, save, scatter
 
 for file, activation in (("bert", "gelu"), ("bert_gelu_tanh", "gelu_pytorch_tanh")):
     torch.manual_seed(20261121)
@@ -47,8 +43,7 @@ for file, activation in (("bert", "gelu"), ("bert_gelu_tanh", "gelu_pytorch_tanh
     tensors |= {f"gradient.{name}": tensor for name, tensor in ours(gradients).items()}
     model.zero_grad()
     tensors["losses"] = losses_of_updates(model, objective)
-    save_file(tensors, FIXTURES / f"{file}.safetensors")
-    print(file, tensors["losses"].tolist())
+    save(file, tensors)
 
 
 def topics(batches=20, count=6, length=11, mask=1):
@@ -80,5 +75,4 @@ def loss_of_next():
 
 
 tensors["losses"] = losses_of_updates(model, loss_of_next, count=300, rate=3e-3)
-save_file(tensors, FIXTURES / "bert_learns.safetensors")
-print("bert_learns", tensors["losses"][::50].tolist())
+save("bert_learns", tensors)

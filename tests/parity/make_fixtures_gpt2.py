@@ -3,17 +3,15 @@ odd texts and a greedy continuation; in recorded.safetensors the logits, the los
 updates.
 Run: python tests/parity/make_fixtures_gpt2.py   (pip install transformers)"""
 import json
-import pathlib
 import shutil
 
 import torch
-from fixture_support import losses_of_updates
+from fixture_support import FIXTURES, gradients, losses_of_updates, save
 from odd_texts import fixed, mixed
-from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel
 
-FIXTURES = pathlib.Path(__file__).parent / "fixtures" / "gpt2"
+FOLDER = FIXTURES / "gpt2"
 END = "<|endoftext|>"
 LINES = ["The old farmer's dog sees a small house, and the cat doesn't.", "They've said that we'll sing in the garden in 1999!",
          "  An odd line:\tthe tree, the trees   and 25 % of the birds ...", "Die Häuser am Fluss sind größer als die anderen."]
@@ -46,8 +44,8 @@ def piece_ids(tokenizer, text):
     return tokenizer.encode(text, add_special_tokens=False).ids
 
 
-shutil.rmtree(FIXTURES, ignore_errors=True)
-model_folder = FIXTURES / "model"
+shutil.rmtree(FOLDER, ignore_errors=True)
+model_folder = FOLDER / "model"
 torch.manual_seed(20261126)
 tokenizer = byte_level_bpe()
 end = tokenizer.token_to_id(END)
@@ -60,7 +58,7 @@ with torch.no_grad():
 model.eval()
 model.save_pretrained(model_folder)
 tokenizer.save(str(model_folder / "tokenizer.json"))
-tokenizer.model.save(str(FIXTURES))  # vocab.json and merges.txt, as older directories have them
+tokenizer.model.save(str(FOLDER))  # vocab.json and merges.txt, as older directories have them
 
 # A text begins with the end of the one before it, and the end follows its last piece.
 texts = [[end, *piece_ids(tokenizer, text), end] for text in TEXTS]
@@ -77,7 +75,7 @@ loss = torch.nn.functional.cross_entropy(logits(), labels)
 loss.backward()
 tensors = {"ids": torch.tensor([i for ids in texts for i in ids[:-1]]), "lengths": torch.tensor(lengths), "labels": labels,
            "logits": logits().detach(), "loss": loss.detach()}
-tensors |= {f"gradient.{name}": parameter.grad.clone() for name, parameter in model.named_parameters()}
+tensors |= gradients(model)
 prompt = [end, *piece_ids(tokenizer, PROMPT)]
 read = torch.tensor([prompt])
 # The first token is an end token, which would be taken for padding without a mask.
@@ -94,6 +92,6 @@ recorded = {"prompt": prompt, "greedy": greedy,
 for one in recorded["texts"]:
     assert tokenizer.decode(one["ids"]) == one["text"], one
 tensors["losses"] = losses_of_updates(model, lambda: torch.nn.functional.cross_entropy(logits(), labels))
-(FIXTURES / "recorded.json").write_text(json.dumps(recorded, ensure_ascii=True, separators=(",", ":")) + "\n", encoding="utf8")
-save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, FIXTURES / "recorded.safetensors")
-print(lengths, greedy, len(odd), tensors["losses"])
+(FOLDER / "recorded.json").write_text(json.dumps(recorded, ensure_ascii=True, separators=(",", ":")) + "\n", encoding="utf8")
+save("gpt2/recorded", tensors)
+print(lengths, greedy, len(odd))

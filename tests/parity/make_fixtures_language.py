@@ -3,13 +3,11 @@ output table is that of the embeddings, with label smoothing, at small odd sizes
 the second from the state after the first, without its gradient: weights, hidden states, states, every gradient of the sum of both losses,
 and the losses of ten AdamW steps. Run: python tests/parity/make_fixtures_language.py"""
 import math
-import pathlib
 
 import torch
-from safetensors.torch import save_file
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from fixture_support import losses_of_updates, padded
+from fixture_support import gradients, losses_of_updates, padded, save, scatter, weights
 
 VOCABULARY, WIDTH, LAYERS = 23, 13, 2
 LENGTHS = {"first": [5, 1, 7, 3], "second": [2, 6, 1, 4]}  # of each text's segments
@@ -37,9 +35,7 @@ def parts_of(state):
 def write(cell):
     torch.manual_seed(20261126)
     model = Reference(cell)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(torch.randn_like(parameter) * 0.3)
+    scatter(model, shift=0)
     segments = {name: padded(lengths, VOCABULARY) for name, lengths in LENGTHS.items()}
     labels = {name: padded(lengths, VOCABULARY)[0] for name, lengths in LENGTHS.items()}
 
@@ -54,17 +50,16 @@ def write(cell):
             loss = loss + torch.nn.functional.cross_entropy(logits, labels[name][~pad], label_smoothing=0.1, reduction="sum")
         return hidden, states, loss
 
-    tensors = {"weight." + name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    tensors = weights(model)
     hidden, states, loss = read()
     loss.backward()
-    tensors |= {"gradient." + name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+    tensors |= gradients(model)
     for name, (ids, pad) in segments.items():
         tensors |= {f"{name}.ids": ids[~pad], f"{name}.labels": labels[name][~pad], f"{name}.lengths": torch.tensor(LENGTHS[name]),
-                    f"{name}.hidden": hidden[name].detach()}
-        tensors |= {f"{name}.state.{i}": part.clone() for i, part in enumerate(states[name])}
+                    f"{name}.hidden": hidden[name]}
+        tensors |= {f"{name}.state.{i}": part for i, part in enumerate(states[name])}
     tensors["losses"] = losses_of_updates(model, lambda: read()[2])
-    save_file(tensors, pathlib.Path(__file__).parent / "fixtures" / f"language_{cell}.safetensors")
-    print(cell, tensors["losses"].tolist())
+    save(f"language_{cell}", tensors)
 
 
 for cell in CELLS:

@@ -7,16 +7,16 @@ NAME.json and NAME.safetensors their ids, translations, hidden states and logits
 Run: python tests/parity/make_fixtures_marian.py   (pip install transformers sentencepiece)"""
 import io
 import json
-import pathlib
 import random
 import shutil
 
 import sentencepiece
 import torch
-from safetensors.torch import save_file
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
-FIXTURES = pathlib.Path(__file__).parent / "fixtures" / "marian"
+import fixture_support
+
+FIXTURES = fixture_support.FIXTURES / "marian"
 SOURCE = ["the dog sees a small house", "a cat sleeps in the garden", "many birds sing in the old trees", "the child reads a new book"]
 TARGET = ["der Hund sieht ein kleines Haus", "eine Katze schläft im Garten", "viele Vögel singen in den alten Bäumen", "das Kind liest ein Buch"]
 TEXTS = ["the dog sees the cat", "a small bird sings in the garden", "many old books", "the 犬 sees qx", "x", "the child sleeps in a new house"]
@@ -90,7 +90,7 @@ def save(name, config, files, texts, seed, shard="10GB"):
         for side in "encoder", "decoder":
             tensors[f"{side}.{i}"] = torch.stack([states[0] for states in getattr(out, f"{side}_hidden_states")])
     (FIXTURES / f"{name}.json").write_text(json.dumps(recorded, ensure_ascii=False, indent=1) + "\n", encoding="utf8")
-    save_file({key: tensor.contiguous() for key, tensor in tensors.items()}, FIXTURES / f"{name}.safetensors")
+    fixture_support.save(f"marian/{name}", tensors)
     print(name, [len(one["ids"]) for one in recorded["greedy"] + recorded["beam"]], config.vocab_size)
 
 

@@ -1,11 +1,10 @@
 """Writes fixtures/ops.safetensors: single ops of PyTorch at small odd sizes: inputs, outputs, and the gradients
 of the inputs for given gradients of the outputs. Names are op.in.I, op.out, op.seed (the output's gradient) and op.grad.I.
 Run: python tests/parity/make_fixtures_ops.py"""
-import pathlib
-
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
+
+from fixture_support import save
 
 torch.manual_seed(11)
 LENGTHS, HEADS, SIZE = [5, 1, 7], 3, 5
@@ -48,5 +47,4 @@ tensors["cross_entropy.labels"] = labels
 record("cross_entropy",
        lambda x, w, b: F.cross_entropy(F.linear(x, w, b), labels, label_smoothing=0.1, reduction="sum"),
        x(), torch.randn(VOCABULARY, WIDTH), torch.randn(VOCABULARY))
-save_file({name: x.contiguous() for name, x in tensors.items()},
-          str(pathlib.Path(__file__).parent / "fixtures" / "ops.safetensors"))
+save("ops", tensors)

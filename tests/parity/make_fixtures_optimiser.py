@@ -3,9 +3,10 @@
 and the norm clipped, in fp64 from numbers of fp32. The third parameter has its first gradient in update 7, as a head that
 starts to learn late."""
 import json
-import pathlib
 
 import torch
+
+from fixture_support import FIXTURES
 
 LATE = 6
 # Of each: the class, its options, and the learning rate of the first update; the tenth has ten times as much.
@@ -46,5 +47,4 @@ gradients = [[torch.randn(shape) * (0.05 if step % 2 else 3.0) for shape in shap
 fixture = {"start": flat(start), "gradients": [flat(given) for given in gradients]}
 for name, made in OPTIMISERS.items():
     fixture[name] = updates(start, gradients, *made)
-path = pathlib.Path(__file__).parent / "fixtures" / "optimisers.json"
-path.write_text(json.dumps(fixture) + "\n")
+(FIXTURES / "optimisers.json").write_text(json.dumps(fixture) + "\n")

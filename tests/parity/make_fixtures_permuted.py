@@ -2,16 +2,13 @@
 PyTorch, sentence by sentence, head by head and one token at a time: weights, a ragged batch with the ranks of its tokens, the query stream
 of those that are predicted, the loss, every gradient, and the losses of ten AdamW steps.
 Run: python tests/parity/make_fixtures_permuted.py"""
-import pathlib
 import types
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
 
-from fixture_support import losses_of_updates
+from fixture_support import losses_of_updates, save
 
-FIXTURES = pathlib.Path(__file__).parent / "fixtures"
 VOCABULARY, QUERY, WIDTH, HEADS, INNER, LAYERS, LONGEST = 17, 4, 8, 2, 11, 2, 9
 # Of each sentence: when its tokens become known, and which of them are predicted.
 RANKS = [[0, 2, 4, 1, 3, 0], [0, 1, 0], [3, 0, 6, 1, 7, 2, 5, 4], [0, 0, 1, 1, 1]]
@@ -122,5 +119,4 @@ for positions in "learned", "rotary":
     tensors |= {f"gradient.{name}": torch.zeros_like(parameter) if parameter.grad is None else parameter.grad.clone()
                 for name, parameter in model.p.items()}
     tensors["losses"] = losses_of_updates(types.SimpleNamespace(parameters=lambda: list(model.p.values())), objective)
-    save_file(tensors, FIXTURES / f"permuted_{positions}.safetensors")
-    print(positions, tensors["losses"].tolist())
+    save(f"permuted_{positions}", tensors)

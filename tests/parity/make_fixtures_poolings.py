@@ -4,16 +4,13 @@ of them empty in one sequence: weights, outputs and the gradient of everything; 
 ten AdamW steps.
 Run: python tests/parity/make_fixtures_poolings.py"""
 import math
-import pathlib
 
 import torch
-from safetensors.torch import save_file
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from bert_support import LENGTHS, VOCABULARY, batch, scatter
-from fixture_support import losses_of_updates
+from bert_support import LENGTHS, VOCABULARY, batch
+from fixture_support import gradients, losses_of_updates, save, scatter, weights
 
-FIXTURES = pathlib.Path(__file__).parent / "fixtures"
 WIDTH, LABELS = 10, 3
 
 
@@ -91,10 +88,6 @@ class LstmModel(torch.nn.Module):
         return self.classifier(self.pooler(hidden, torch.cat([last[-2], last[-1]], 1), real, second))
 
 
-def saved(tensors, name):
-    save_file({key: tensor.detach().clone().contiguous() for key, tensor in tensors.items()}, FIXTURES / f"{name}.safetensors")
-
-
 torch.manual_seed(20261124)
 ids, segments, real = batch()
 segments[1] = 0  # no second text
@@ -114,22 +107,21 @@ for name, pooling in ("cls", Cls()), ("last", Last()), ("mean", Mean()), ("atten
     tensors[f"{name}.gradient.last"] = torch.zeros_like(last) if last.grad is None else last.grad
     for parameter, tensor in pooling.named_parameters():
         tensors |= {f"{name}.weight.{parameter}": tensor, f"{name}.gradient.{parameter}": tensor.grad}
-saved(tensors, "poolings")
+save("poolings", tensors)
 
 for name, pooling, layers in ("lstm_last", Last(), 1), ("lstm_alignment", Alignment(), 2):
     model = LstmModel(pooling, layers)
     scatter(model)
     labels = torch.randint(0, LABELS, (len(LENGTHS),))
-    tensors = {f"weight.{parameter}": tensor.detach().clone() for parameter, tensor in model.named_parameters()}
+    tensors = weights(model)
     logits = model(ids, real, second)
 
     def objective():
         return torch.nn.functional.cross_entropy(model(ids, real, second), labels)
 
     objective().backward()
-    tensors |= {f"gradient.{parameter}": tensor.grad.clone() for parameter, tensor in model.named_parameters()}
+    tensors |= gradients(model)
     model.zero_grad()
     tensors |= {"ids": ids[real], "segments": segments[real], "lengths": torch.tensor(LENGTHS), "labels": labels, "answers": logits,
                 "losses": losses_of_updates(model, objective)}
-    saved(tensors, f"text_model_{name}")
-    print(name, tensors["losses"].tolist())
+    save(f"text_model_{name}", tensors)

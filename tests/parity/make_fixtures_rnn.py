@@ -3,13 +3,11 @@ and a decoder written out step by step, with label smoothing, at small odd sizes
 weights, every gradient, and the losses of ten AdamW steps. The orders are those of arXiv 1508.04025 (luong), 1409.0473 (bahdanau),
 and 1409.3215 and 1406.1078 (fixed). Run: python tests/parity/make_fixtures_rnn.py"""
 import math
-import pathlib
 
 import torch
-from safetensors.torch import save_file
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from fixture_support import losses_of_updates, padded
+from fixture_support import gradients, losses_of_updates, pairs, save, scatter, weights
 
 VOCABULARY = 23
 SRC_LENGTHS, TGT_LENGTHS = [5, 1, 7, 3], [2, 6, 1, 5]
@@ -171,12 +169,8 @@ class Reference(torch.nn.Module):
 def write(file, **config):
     torch.manual_seed(20261121)
     model = Reference(**config)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(torch.randn_like(parameter) * 0.3)
-    src, src_pad = padded(SRC_LENGTHS, VOCABULARY)
-    tgt, tgt_pad = padded(TGT_LENGTHS, VOCABULARY)
-    labels, _ = padded(TGT_LENGTHS, VOCABULARY)
+    scatter(model, shift=0)
+    (src, src_pad), (tgt, tgt_pad), labels, tensors = pairs(SRC_LENGTHS, TGT_LENGTHS, VOCABULARY)
 
     def loss():
         states, attention = model(src, src_pad, tgt)
@@ -184,19 +178,14 @@ def write(file, **config):
         logits = hidden @ model.tables[1].weight.T
         return hidden, attention, torch.nn.functional.cross_entropy(logits, labels[~tgt_pad], label_smoothing=0.1, reduction="sum")
 
-    tensors = {"weight." + name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-    hidden, attention, value = loss()
+    tensors |= weights(model)
+    tensors["hidden"], attention, value = loss()
     value.backward()
-    tensors |= {"gradient." + name: parameter.grad.clone() for name, parameter in model.named_parameters()}
-    tensors["hidden"] = hidden.detach()
+    tensors |= gradients(model)
     if model.family != "fixed":
-        tensors["attention"] = (attention * ~tgt_pad[..., None]).detach()[:, None]  # [B, 1, T, S]; no padding asks
-    for name, ids, pad in (("src", src, src_pad), ("tgt", tgt, tgt_pad), ("labels", labels, tgt_pad)):
-        tensors[name] = ids[~pad]
-    tensors["src_lengths"], tensors["tgt_lengths"] = torch.tensor(SRC_LENGTHS), torch.tensor(TGT_LENGTHS)
+        tensors["attention"] = (attention * ~tgt_pad[..., None])[:, None]  # [B, 1, T, S]; no padding asks
     tensors["losses"] = losses_of_updates(model, lambda: loss()[2])
-    save_file(tensors, pathlib.Path(__file__).parent / "fixtures" / f"{file}.safetensors")
-    print(file, tensors["losses"].tolist())
+    save(file, tensors)
 
 
 write("luong")

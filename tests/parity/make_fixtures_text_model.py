@@ -2,15 +2,12 @@
 head of each task at small odd sizes: weights, a ragged batch with labels, answers, the loss, every gradient, and the
 losses of ten AdamW steps.
 Run: python tests/parity/make_fixtures_text_model.py"""
-import pathlib
-
 import torch
-from safetensors.torch import save_file
 from transformers import (
     BertConfig, BertForQuestionAnswering, BertForSequenceClassification, BertForTokenClassification)
 
-from bert_support import LENGTHS, batch, config, ours, scatter
-from fixture_support import losses_of_updates
+from bert_support import LENGTHS, batch, config, ours
+from fixture_support import losses_of_updates, save, scatter
 
 LABELS = 3
 
@@ -59,6 +56,4 @@ for task in ("classification", "multi-label", "regression", "spans", "tags"):
     tensors |= {f"gradient.{name}": tensor for name, tensor in ours(gradients).items()}
     model.zero_grad()
     tensors["losses"] = losses_of_updates(model, objective)
-    tensors = {name.replace("qa_outputs", "classifier"): tensor.contiguous() for name, tensor in tensors.items()}
-    save_file(tensors, pathlib.Path(__file__).parent / "fixtures" / f"text_model_{task}.safetensors")
-    print(task, tensors["losses"].tolist())
+    save(f"text_model_{task}", {name.replace("qa_outputs", "classifier"): tensor for name, tensor in tensors.items()})

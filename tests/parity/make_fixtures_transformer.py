@@ -3,12 +3,10 @@ positions and label smoothing, post-norm with tied embeddings and pre-norm witho
 states, every gradient, and the losses of ten AdamW steps. Its variants are written by make_fixtures_variants.py.
 Run: python tests/parity/make_fixtures_transformer.py"""
 import math
-import pathlib
 
 import torch
-from safetensors.torch import save_file
 
-from fixture_support import losses_of_updates, padded
+from fixture_support import gradients, losses_of_updates, pairs, save, scatter, weights
 
 WIDTH, HEADS, INNER, VOCABULARY = 12, 3, 19, 23
 SRC_LENGTHS, TGT_LENGTHS = [5, 1, 7, 3], [2, 6, 1, 5]
@@ -53,33 +51,17 @@ def ours(name, tensor):
 for kind in ("post", "pre"):
     torch.manual_seed(20261121)
     model = Reference(kind)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(torch.randn_like(parameter) * 0.3 + (0.2 if parameter.dim() == 1 else 0))
-    src, src_pad = padded(SRC_LENGTHS, VOCABULARY)
-    tgt, tgt_pad = padded(TGT_LENGTHS, VOCABULARY)
-    labels, _ = padded(TGT_LENGTHS, VOCABULARY)
-    tensors = {}
-
-    def keep(prefix, named):
-        for name, tensor in named:
-            for own_name, part in ours(name, tensor):
-                tensors[prefix + own_name] = part.detach().clone().contiguous()
+    scatter(model)
+    (src, src_pad), (tgt, tgt_pad), labels, tensors = pairs(SRC_LENGTHS, TGT_LENGTHS, VOCABULARY)
 
     def loss():
         hidden = model(src, src_pad, tgt, tgt_pad)[~tgt_pad]
         logits = hidden @ model.tgt_embedding.weight.T
         return hidden, torch.nn.functional.cross_entropy(logits, labels[~tgt_pad], label_smoothing=0.1, reduction="sum")
 
-    keep("weight.", model.named_parameters())
-    hidden, value = loss()
+    named = weights(model)
+    tensors["hidden"], value = loss()
     value.backward()
-    keep("gradient.", [(name, parameter.grad) for name, parameter in model.named_parameters()])
-    tensors["hidden"] = hidden.detach()
-    for name, ids, pad in (("src", src, src_pad), ("tgt", tgt, tgt_pad), ("labels", labels, tgt_pad)):
-        tensors[name] = ids[~pad].to(torch.int64)
-    tensors["src_lengths"], tensors["tgt_lengths"] = torch.tensor(SRC_LENGTHS), torch.tensor(TGT_LENGTHS)
+    tensors |= dict(part for name, tensor in (named | gradients(model)).items() for part in ours(name, tensor))
     tensors["losses"] = losses_of_updates(model, lambda: loss()[1])
-    fixtures = pathlib.Path(__file__).parent / "fixtures"
-    save_file(tensors, fixtures / f"transformer_{kind}.safetensors")
-    print(kind, tensors["losses"].tolist())
+    save(f"transformer_{kind}", tensors)

@@ -3,16 +3,14 @@ precision, at small odd sizes: weights, a ragged batch, hidden states (in infere
 steps. Before that, the formulation itself is compared: with torch.nn.Transformer, whose numbers are in transformer_post and
 transformer_pre, and, if transformers can be imported, with its formulas of positions.
 Run: python tests/parity/make_fixtures_variants.py [CASE ...]"""
-import pathlib
 import sys
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
-from fixture_support import losses_of_updates
+from fixture_support import FIXTURES, losses_of_updates, save
 from variants import VOCABULARY, Options, Transformer, alibi_slopes, is_buffer, rotated, shapes, t5_bucket
 
-FIXTURES = pathlib.Path(__file__).parent / "fixtures"
 SHORT = [5, 1, 7, 3], [2, 6, 1, 5]
 MANY = [5, 1, 7, 3, 6, 9, 4, 8], [2, 6, 1, 5, 7, 3, 8, 4]  # for statistics of batches
 LONG = [5, 1, 21, 3], [2, 19, 1, 5]  # beyond clipped distances and into logarithmic buckets
@@ -123,9 +121,7 @@ for case in sys.argv[1:] or CASES:
         if not is_buffer(name, options):
             tensors["gradient." + name] = tensor.grad.clone()
     tensors["losses"] = losses_of_updates(model, loss)
-    tensors = {name: tensor.float().contiguous() for name, tensor in tensors.items()}
+    tensors = {name: tensor.float() for name, tensor in tensors.items()}
     tensors |= {"src": torch.cat(src), "tgt": torch.cat(tgt), "labels": labels,
                 "src_lengths": torch.tensor(src_lengths), "tgt_lengths": torch.tensor(tgt_lengths)}
-    path = FIXTURES / f"transformer_{case}.safetensors"
-    save_file(tensors, path)
-    print(case, path.stat().st_size, f"{tensors['hidden'].abs().max():.3g}", [round(x, 2) for x in tensors["losses"].tolist()[::3]])
+    save(f"transformer_{case}", tensors)
