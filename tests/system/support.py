@@ -79,6 +79,12 @@ def check(condition, message):
         sys.exit(f"{os.path.basename(sys.argv[0])}: {message}")
 
 
+def write(name, content):
+    """A file of this text or these bytes, and its name."""
+    pathlib.Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return name
+
+
 def refuses(expected, *words, **options):
     """The program refuses these words and says what is expected: a text, or several."""
     said = attend(*words, code=2, **options).stderr
