@@ -21,8 +21,6 @@ namespace attend {
 // Operations per target piece, for sentences of S source and T target pieces, both with the end of the sentence.
 double flops_per_target_piece(const Run& run, double S, double T);
 
-// The cost of a compared run: its size, its training, and the time that it takes to translate.
-
 // A system's translations of the test set; of a system without a model, only these.
 struct SystemOutputs {
   std::vector<Translation> translations;

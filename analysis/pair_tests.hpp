@@ -81,8 +81,6 @@ class PairedChanges {
   std::vector<TestedChange> changes_;
 };
 
-// Tests of the differences between systems, pair by pair, under every metric.
-
 // Tests of all pairs on scored[output][metric], where the runs of a system are numbers of outputs. A system's first run
 // stands for it, except in the tests over seeds. Interrupted after SIGINT or SIGTERM.
 std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems,

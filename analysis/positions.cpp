@@ -115,6 +115,14 @@ std::string similarity_text(const PositionEncodings& positions) {
   return text;
 }
 
+LineChart similarity_chart(const PositionEncodings& positions) {
+  Series series{"cosine"};
+  for (const double cosine : positions.similarity) {
+    series.points.push_back({static_cast<double>(series.points.size()), cosine});
+  }
+  return {"Cosine similarity of position encodings by distance", "Distance", "Cosine similarity", {std::move(series)}};
+}
+
 std::string to_json(const PositionEncodings& positions) {
   std::string text = fmt::format("{{\"kind\":\"{}\",\"encodings\":[", positions.kind);
   const std::size_t width = positions.encodings_TH.size(1);

@@ -33,6 +33,8 @@ HeatMap heat_map(const PositionEncodings& positions, std::int64_t most_rows, std
 // Lines "DISTANCE COSINE BAR": every short distance, then fewer.
 std::string similarity_text(const PositionEncodings& positions);
 
+LineChart similarity_chart(const PositionEncodings& positions);
+
 // {"kind": …, "encodings": [[…], …], "similarity": […]}, on one line.
 std::string to_json(const PositionEncodings& positions);
 

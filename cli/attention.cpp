@@ -271,7 +271,7 @@ void show_positions(const AttentionCommandConfig& config, const std::filesystem:
     SvgPage page;
     for (const PositionEncodings& positions : tables) {
       page.add(heat_map(positions, 128, 256));
-      page.add_curve("cosine similarity of position encodings by distance", "distance", positions.similarity);
+      page.add(similarity_chart(positions));
     }
     file.write(page.document());
   } else {

@@ -12,9 +12,6 @@
 namespace attend {
 namespace {
 
-// Units of the viewBox: about pixels.
-constexpr double kWidth = 440;
-constexpr double kHeight = 290;
 constexpr double kLetter = 7.2;      // upper estimate of the mean width at the charts' font size
 constexpr double kLeastWidth = 370;  // on a small screen; narrower ones scroll, so that text remains readable
 constexpr std::size_t kColours = 7;
@@ -113,7 +110,7 @@ std::string x_axis(const Axis& axis, const Frame& frame, std::string_view label)
     const double x = axis.at(tick, frame.left, frame.right);
     const std::string name = axis.name(tick);
     drawn += line(x, frame.top, x, frame.bottom, "grid");
-    drawn += text_at(std::min(x, kWidth - static_cast<double>(letters(name)) * kLetter / 2), frame.bottom + 16,
+    drawn += text_at(std::min(x, kChartWidth - static_cast<double>(letters(name)) * kLetter / 2), frame.bottom + 16,
                      "text-anchor=\"middle\"", name);
   }
   return drawn +
@@ -138,9 +135,9 @@ std::string drawn(const LineChart& chart) {
   if (xs.high > xs.low) x.high = xs.high;  // the last point is at the end
   std::size_t widest = 0;
   for (const double tick : y.ticks()) widest = std::max(widest, letters(y.name(tick)));
-  const Frame frame{static_cast<double>(widest) * kLetter + 30, kWidth - 16, 12, kHeight - 44};
+  const Frame frame{static_cast<double>(widest) * kLetter + 30, kChartWidth - 16, 12, kLineChartHeight - 44};
 
-  std::string out = opened(chart.title, kWidth, kHeight) + x_axis(x, frame, chart.x_label);
+  std::string out = opened(chart.title, kChartWidth, kLineChartHeight) + x_axis(x, frame, chart.x_label);
   for (const double tick : y.ticks()) {
     const double at = y.at(tick, frame.bottom, frame.top);
     out += line(frame.left, at, frame.right, at, "grid");
@@ -194,10 +191,10 @@ std::string drawn(const PointChart& chart) {
   constexpr double kRow = 13, kGap = 12;
   const Axis axis(values.low, values.high);
   const double group_height = kRow * static_cast<double>(chart.rows.size()) + kGap;
-  const Frame frame{static_cast<double>(std::min(longest, kMostLetters)) * kLetter + 14, kWidth - 18, 8,
+  const Frame frame{static_cast<double>(std::min(longest, kMostLetters)) * kLetter + 14, kChartWidth - 18, 8,
                     8 + group_height * static_cast<double>(chart.groups.size())};
 
-  std::string out = opened(chart.title, kWidth, frame.bottom + 42) + x_axis(axis, frame, chart.x_label);
+  std::string out = opened(chart.title, kChartWidth, frame.bottom + 42) + x_axis(axis, frame, chart.x_label);
   for (std::size_t g = 0; g < chart.groups.size(); ++g) {
     const double top = frame.top + group_height * static_cast<double>(g);
     if (g > 0) out += line(frame.left, top, frame.right, top, "grid");

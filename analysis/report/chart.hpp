@@ -51,6 +51,10 @@ struct PointChart {
 
 using Chart = std::variant<LineChart, PointChart>;
 
+// Units of the viewBox: about pixels.
+inline constexpr double kChartWidth = 440;
+inline constexpr double kLineChartHeight = 290;
+
 // An <svg> element. A chart without a single finite value is an empty string.
 std::string svg(const Chart& chart);
 // The names of a chart's series beside their marks.

@@ -1,19 +1,24 @@
-// The results of `attend compare`, of translations and of language models.
+// The results of `attend compare`, as one plain value for translations and one for language models. report.json, the
+// page and the Markdown are made from it alone (json.hpp, page.hpp, sections.hpp). docs/compare.md defines each number.
+//
+// A system is a configuration, with one run for each of its seeds; or translations alone, with one "run" that has only
+// facts and metrics. Numbers that were not measured are missing (std::nullopt, or an empty vector), never zero.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace attend {
 
-// The results of `attend compare`, as one plain value. report.json, the page and the Markdown are made from it alone
-// (json.hpp, page.hpp, sections.hpp). docs/compare.md defines each number.
-//
-// A system is a configuration, with one run for each of its seeds; or translations alone, with one "run" that has only
-// facts and metrics. Numbers that were not measured are missing (std::nullopt, or an empty vector), never zero.
+// The fields of a struct that report.json has, in this order.
+#define JSON_MEMBERS(...)                                \
+  auto members() const { return std::tie(__VA_ARGS__); } \
+  static constexpr std::string_view kMembers = #__VA_ARGS__
 
 // How a report was made.
 struct Making {
@@ -29,6 +34,7 @@ struct Estimate {
   double value = 0;
   double low = 0;
   double high = 0;
+  JSON_MEMBERS(value, low, high);
 };
 
 // Mean and sample standard deviation over seeds or items. The deviation of a single value is NaN, and so are both of
@@ -36,6 +42,7 @@ struct Estimate {
 struct Spread {
   double mean = 0;
   double deviation = 0;
+  JSON_MEMBERS(mean, deviation);
 };
 Spread spread_of(const std::vector<double>& values);
 
@@ -57,6 +64,7 @@ struct RunFacts {
   std::string checkpoint;  // which weights were used
   std::string started;     // date
   std::string attend;      // the version that trained the model
+  JSON_MEMBERS(path, seed, checkpoint, started, attend);
 };
 
 // ---- 2. quality and 3. cost, of one run
@@ -68,6 +76,7 @@ struct ComparedMetric {
   bool lower_is_better = false;
   std::string meaning;  // "precision of n-grams up to 4 with a brevity penalty"
   int decimals = 1;     // shown
+  JSON_MEMBERS(key, name, lower_is_better, meaning);
 };
 
 struct Quality {
@@ -79,6 +88,7 @@ struct Quality {
 struct LengthTime {
   std::string length;       // "10 to 19" source words
   double milliseconds = 0;  // per sentence, batch of one
+  JSON_MEMBERS(length, milliseconds);
 };
 
 struct Cost {
@@ -93,6 +103,9 @@ struct Cost {
   std::optional<double> translation_tokens_per_second;
   std::optional<double> translation_sentences_per_second;
   std::vector<LengthTime> by_length;
+  JSON_MEMBERS(parameters, flops_per_token, flops_per_sentence, pieces_per_word, tokens, updates, train_seconds,
+               train_tokens_per_second, train_memory_mb, translation_tokens_per_second,
+               translation_sentences_per_second, by_length);
 };
 
 // ---- 4. curves
@@ -109,6 +122,7 @@ struct CurvePoint {
 struct LevelReached {
   double loss = 0;
   std::vector<std::optional<CurvePoint>> first = {};  // parallel to systems
+  JSON_MEMBERS(loss, first);
 };
 
 // ---- 6. depth
@@ -118,11 +132,13 @@ struct WatchedStack {
   std::string place;             // "encoder"
   std::vector<double> gradient;  // norm, of each layer
   std::vector<double> rank_one;  // distance of the hidden states from rank one: the embedded input, then each layer
+  JSON_MEMBERS(place, gradient, rank_one);
 };
 
 struct WatchedUpdate {
   std::int64_t update = 0;
   std::vector<WatchedStack> stacks = {};
+  JSON_MEMBERS(update, stacks);
 };
 
 struct MeasuredRun {
@@ -131,6 +147,7 @@ struct MeasuredRun {
   Cost cost;
   std::vector<CurvePoint> curve;
   std::vector<WatchedUpdate> watched = {};  // the first and the last of the training, or one
+  JSON_MEMBERS(facts, quality, cost, curve, watched);
 };
 
 // ---- a system
@@ -140,6 +157,7 @@ struct System {
   std::string description;             // "luong: LSTM, general score, global, soft"
   bool only_text = false;              // a given text or another search: nothing that needs a model is measured
   std::vector<MeasuredRun> runs = {};  // at least one; the first gives sections 5 to 8
+  JSON_MEMBERS(name, description, only_text, runs);
 };
 
 // ---- 1. differences
@@ -150,6 +168,7 @@ struct OptionDifference {
   std::string option;
   OptionPart part = OptionPart::architecture;
   std::vector<std::string> values = {};  // parallel to systems
+  JSON_MEMBERS(option, part, values);
 };
 
 // Of the first run of a system whose training is recorded.
@@ -166,6 +185,7 @@ struct SeedTest {
   double difference = 0;  // b - a
   double p = 1;
   double p_holm = 1;  // after Holm's correction over the pairs of this metric
+  JSON_MEMBERS(difference, p, p_holm);
 };
 
 constexpr std::size_t pairs_among(std::size_t systems) { return systems * (systems - 1) / 2; }
@@ -182,6 +202,7 @@ struct PairTest {
   bool p_is_least = false;             // neither resamples nor trials contradict it: with more, p might be lower
   std::optional<SeedTest> seeds = {};  // if both have several
   int decimals = 2;                    // of the difference, shown
+  JSON_MEMBERS(a, b, metric, difference, p_bootstrap, p_randomisation, p_holm, seeds);
 };
 
 // ---- 5. where
@@ -190,6 +211,7 @@ struct BreakdownGroup {
   std::string name;                                  // "20 and more"
   std::int64_t count = 0;                            // sentences or words
   std::vector<std::optional<Estimate>> values = {};  // parallel to systems
+  JSON_MEMBERS(name, count, values);
 };
 
 // A measure by groups of sentences or words.
@@ -199,12 +221,14 @@ struct Breakdown {
   std::string measure = {};  // "BLEU", "recall in percent"
   std::string unit = {};     // counted by `count`: "sentences", "words"
   std::vector<BreakdownGroup> groups = {};
+  JSON_MEMBERS(id, title, measure, unit, groups);
 };
 
 // The share of minimal pairs whose better sentence a system finds the more probable one, in percent.
 struct ContrastAccuracy {
   std::int64_t pairs = 0;
   std::vector<std::optional<Estimate>> values = {};  // parallel to systems; Wilson's intervals
+  JSON_MEMBERS(pairs, values);
 };
 
 // McNemar's test of two systems, on the pairs that only one of them gets right.
@@ -215,6 +239,7 @@ struct ContrastTest {
   std::int64_t only_b = 0;
   double p = 1;
   double p_holm = 1;  // after Holm's correction over the pairs of systems
+  JSON_MEMBERS(a, b, only_a, only_b, p, p_holm);
 };
 
 // A file of minimal pairs.
@@ -224,6 +249,7 @@ struct ContrastSet {
   std::map<std::string, ContrastAccuracy> kinds = {};       // of the error; empty if the file names none
   std::map<std::int64_t, ContrastAccuracy> distances = {};  // the same
   std::vector<ContrastTest> tests = {};
+  JSON_MEMBERS(file, all, kinds, distances, tests);
 };
 
 // An n-gram of the references that some systems produce and others miss.
@@ -231,6 +257,7 @@ struct NgramDifference {
   std::string text;
   std::int64_t in_reference = 0;
   std::vector<std::int64_t> matched;  // parallel to systems
+  JSON_MEMBERS(text, in_reference, matched);
 };
 
 // ---- 6. why
@@ -241,6 +268,7 @@ struct SearchErrors {
   std::int64_t compared = 0;
   std::optional<double> ranked;    // the reference ranks above the output: a search error
   std::optional<double> likelier;  // it has the higher probability, not divided by its length
+  JSON_MEMBERS(compared, ranked, likelier);
 };
 
 // The log-probabilities that models assign to the systems' outputs and to the reference.
@@ -250,6 +278,7 @@ struct CrossScores {
   std::vector<std::vector<std::optional<double>>> log_prob;
   double length_penalty = 1;                     // alpha: search ranks by log p / length^alpha
   std::vector<SearchErrors> search_errors = {};  // parallel to systems
+  JSON_MEMBERS(log_prob, length_penalty, search_errors);
 };
 
 struct BeamPoint {
@@ -262,11 +291,13 @@ struct CalibrationBin {
   double confidence = 0;  // mean probability of the likeliest piece
   double accuracy = 0;    // share of positions where it is the reference's
   std::int64_t count = 0;
+  JSON_MEMBERS(confidence, accuracy, count);
 };
 
 struct Calibration {
   std::vector<CalibrationBin> bins;
   double expected_error = 0;  // ECE, 0 to 1
+  JSON_MEMBERS(bins, expected_error);
 };
 
 struct HeadStatistics {
@@ -277,6 +308,7 @@ struct HeadStatistics {
   double distance = 0;      // mean |expected source position - target position * S / T|, in pieces
   double monotonicity = 0;  // share of target steps whose likeliest source position is not before the previous step's
   std::optional<double> alignment_error = {};  // AER in percent, with gold links
+  JSON_MEMBERS(layer, head, entropy, coverage, distance, monotonicity, alignment_error);
 };
 
 // ---- 7. the four weaknesses of the RNN
@@ -285,22 +317,26 @@ struct HeadStatistics {
 struct GradientReach {
   std::string checkpoint;           // "step-100"
   std::vector<double> by_distance;  // mean norm, relative to that at distance 0; NaN if no pair is that far
+  JSON_MEMBERS(checkpoint, by_distance);
 };
 
 struct StepTime {
   std::int64_t length = 0;  // source and target pieces
   std::int64_t threads = 1;
   double milliseconds = 0;  // per update, forward and backward
+  JSON_MEMBERS(length, threads, milliseconds);
 };
 
 struct SystemProbe {
   std::vector<GradientReach> reach;
   std::vector<StepTime> step_time;
+  JSON_MEMBERS(reach, step_time);
 };
 
 struct Probe {
   std::vector<SystemProbe> systems;    // parallel to systems
   std::vector<Breakdown> by_distance;  // quality by distance of the words that must agree
+  JSON_MEMBERS(systems, by_distance);
 };
 
 // ---- 8. sentences
@@ -312,6 +348,7 @@ struct AttentionMaps {
   std::int64_t layers = 0;
   std::int64_t heads = 0;
   std::vector<std::uint8_t> weights;  // [layers, heads, T, S] as bytes: 255 is 1
+  JSON_MEMBERS(source, target, layers, heads, weights);
 };
 
 struct SystemSentence {
@@ -326,6 +363,7 @@ struct Sentence {
   std::string source;
   std::string reference;
   std::vector<SystemSentence> systems = {};  // parallel to systems
+  JSON_MEMBERS(source, reference, systems);
 };
 
 // What a report counts.
@@ -363,30 +401,34 @@ struct Comparison : ComparedSystems {
   std::optional<Probe> probe;
   std::vector<Sentence> sentences;
   std::int64_t attention_left_out = 0;  // sentences whose attention was not kept, to bound the report
+  JSON_MEMBERS(attend, command, made, processor, test, notes, metrics, systems, equal_vocabularies, differences, tests,
+               levels, where, contrasts, ngrams, cross_scores, beams, calibration, attention, probe, attention_left_out,
+               sentences);
 };
 
-// The results of `attend compare` for language models, as one plain value: the parts of every comparison
-// (comparison.hpp), and how the loss depends on the context. docs/compare.md defines each number.
-//
-// The metrics are perplexity by word and bits per byte of the test text, whose segments are documents.
+// ---- language models: the parts of every comparison, and how the loss depends on the context. The metrics are
+// perplexity by word and bits per byte of the test text, whose segments are documents.
 
 struct TestText {
   std::string files;
   std::int64_t documents = 0;
   std::int64_t words = 0;  // between white space
   std::int64_t bytes = 0;  // of the lines, with their line breaks
+  JSON_MEMBERS(files, documents, words, bytes);
 };
 
 // The loss of the same words, each piece of which is read with exactly `tokens` tokens before it.
 struct ContextLoss {
   std::int64_t tokens = 0;
   std::vector<std::optional<Estimate>> loss = {};  // nats per word, parallel to systems; missing if a model reads fewer
+  JSON_MEMBERS(tokens, loss);
 };
 
 // The share of a layer's attention by distance, the mean over heads and tokens.
 struct DistanceShares {
   std::int64_t layer = 0;
   std::vector<double> shares = {};  // parallel to distances; their sum is 1
+  JSON_MEMBERS(layer, shares);
 };
 
 struct LanguageComparison : ComparedSystems {
@@ -395,6 +437,8 @@ struct LanguageComparison : ComparedSystems {
   std::vector<ContextLoss> contexts;                   // the shortest first; empty if the text is too short
   std::vector<std::string> distances;                  // to the token that is attended to: "0", "1", "2 to 3"
   std::vector<std::vector<DistanceShares>> attention;  // parallel to systems; empty without attention
+  JSON_MEMBERS(attend, command, made, processor, test, notes, metrics, systems, equal_vocabularies, differences, tests,
+               levels, where, contrasts, context_words, contexts, distances, attention);
 };
 
 }  // namespace attend

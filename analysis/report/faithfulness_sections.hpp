@@ -17,12 +17,14 @@ struct Agreement {
   Spread tau = {};
   double significant = 0;                    // share of the items with p < 0.05; NaN of none
   std::int64_t measured = 0, undefined = 0;  // items
+  JSON_MEMBERS(tau, significant, measured, undefined);
 };
 
 struct ExplanationAgreement {
   std::string name = {};
   std::optional<Agreement> gradient = {};  // with gradient × input; none for gradient × input itself
   Agreement leave_one_out = {};
+  JSON_MEMBERS(name, gradient, leave_one_out);
 };
 
 // The texts whose largest weight is at least `from` and less than `to`; 1 is in the last band.
@@ -30,6 +32,7 @@ struct LargestWeightBand {
   double from = 0, to = 0;
   std::int64_t texts = 0;
   Spread permuted = {};
+  JSON_MEMBERS(from, to, texts, permuted);
 };
 
 // Changes of the output, as total variation distance, with other attention weights; over texts.
@@ -42,6 +45,7 @@ struct WeightPerturbation {
   std::int64_t adversarial_texts = 0;
   Spread divergence = {};  // nats, of the adversarial weights from the model's
   Spread change = {};      // with the adversarial weights
+  JSON_MEMBERS(texts, largest, uniform, permuted, bands, adversarial_texts, divergence, change);
 };
 
 struct Faithfulness : Making {
@@ -53,6 +57,8 @@ struct Faithfulness : Making {
   std::int64_t texts = 0, items = 0, left_out = 0;  // texts or sentence pairs; items: outputs
   std::vector<ExplanationAgreement> explanations = {};
   std::optional<WeightPerturbation> weights = {};  // of texts
+  JSON_MEMBERS(attend, command, made, run, checkpoint, attention, data, item, texts, items, left_out, explanations,
+               weights);
 };
 
 // The limit on the change with adversarial weights, and the permutations of each text.

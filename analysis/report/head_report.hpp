@@ -25,6 +25,7 @@ struct HeadHabits {
   std::optional<double> gate = {};    // of a run with gates
   std::optional<double> rarest = {};  // share of the words whose largest weight is at the least frequent word
   std::vector<std::string> roles = {};
+  JSON_MEMBERS(layer, head, entropy, distance, outside, previous, self, next, rarest, roles, gate);
 };
 
 // The head that finds a relation best in the first half of the sentences, measured on the second half.
@@ -43,6 +44,8 @@ struct HeadRelation {
   double p_holm = 1;
 
   std::string direction() const { return to_head ? "dependent to head" : "head to dependent"; }
+  JSON_MEMBERS(relation, to_head, chosen_on, instances, by_head, chosen, offset, offset_chosen_on, baseline, accuracy,
+               p, p_holm);
 };
 
 // The change of a score of the same sentences from the unchanged model.
@@ -51,6 +54,7 @@ struct TestedChange {
   double p = 1;  // two-sided
   double p_holm = 1;
   bool p_is_least = false;  // no resample contradicts the change: with more, p might be lower
+  JSON_MEMBERS(change, p, p_holm);
 };
 
 // The change of the loss without a head, in nats per piece.
@@ -61,6 +65,7 @@ struct HeadSilence : TestedChange {
   double importance = 0;                  // Σ over sentences |∂ loss / ∂ gate of the head|, by piece
   std::optional<double> gate = {};        // of a run with gates
   std::optional<TestedChange> bleu = {};  // of greedy translations
+  JSON_MEMBERS(place, layer, head, importance, change, p, p_holm, gate, bleu);
 };
 
 // The model without the least important heads.
@@ -69,6 +74,7 @@ struct PruningStep {
   double share = 0;      // of all heads
   double loss = 0;       // in nats per piece
   Estimate change = {};  // of the loss
+  JSON_MEMBERS(removed, share, loss, change);
 };
 
 struct Silencing {
@@ -80,6 +86,7 @@ struct Silencing {
   std::vector<PruningStep> pruning = {};  // by share; empty if each layer has one head
   std::optional<double> bleu = {};        // of the whole model's greedy translations
   std::string bleu_signature = {};
+  JSON_MEMBERS(of, sentences, pieces, loss, heads, pruning, bleu, bleu_signature);
 };
 
 // A translation model with other weights in place of its attention to the source.
@@ -89,6 +96,7 @@ struct ReplacedAttention {
   TestedChange loss_change;
   std::optional<double> bleu = {};  // of greedy translations; none for weights that need a given one
   std::optional<TestedChange> bleu_change = {};
+  JSON_MEMBERS(weights, loss, loss_change, bleu, bleu_change);
 };
 
 struct Replacement {
@@ -102,6 +110,7 @@ struct Replacement {
   double bleu = 0;
   std::string bleu_signature;
   std::vector<ReplacedAttention> weights = {};
+  JSON_MEMBERS(source, target, alignment, sentences, pieces, linked_pieces, loss, bleu, bleu_signature, weights);
 };
 
 struct HeadReport : Making {
@@ -118,6 +127,8 @@ struct HeadReport : Making {
   std::optional<Silencing> silencing;
   std::optional<Replacement> replacement = {};  // of recurrent attention; then nothing is reported of heads
   std::vector<std::string> pruned = {};         // the heads that the pruned run lacks: "encoder.0.3"
+  JSON_MEMBERS(attend, command, made, run, place, causal, data, sentences, words, notes, heads, relations,
+               rare_relations, silencing, replacement, pruned);
 };
 
 // A head is positional if the largest weight of this share of the words is at one offset (Voita et al. 2019, arXiv

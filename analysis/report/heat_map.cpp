@@ -323,36 +323,15 @@ void SvgPage::add_all(const AttentionMaps& maps, const std::string& title) {
   height_ = bottom + 44;
 }
 
-void SvgPage::add_curve(const std::string& title, const std::string& axis, const std::vector<double>& values) {
-  constexpr double kWidth = 480, kHeight = 160;
-  constexpr std::size_t kNumbers = 8;
-  text(kMargin, height_ + 12, name_for_svg(title, 160), "font-weight=\"bold\"");
-  const double x = kMargin + 64, y = height_ + 32;
-  const auto left_of = [&](std::size_t i) {
-    return x + kWidth * static_cast<double>(i) / static_cast<double>(std::max<std::size_t>(values.size() - 1, 1));
-  };
-  const auto top_of = [&](double value) { return y + kHeight * (1 - value) / 2; };
-  for (const double value : {1.0, 0.0, -1.0}) {
-    fmt::format_to(std::back_inserter(body_), "<path stroke=\"#ccc\" d=\"M{:.6g} {:.6g}h{}\"/>\n", x, top_of(value),
-                   kWidth);
-    text(x - 6, top_of(value) + 4, fmt::format("{}", value), "text-anchor=\"end\"");
-  }
-  std::string points;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    fmt::format_to(std::back_inserter(points), "{}{:.6g} {:.6g}", i == 0 ? "M" : "L", left_of(i), top_of(values[i]));
-  }
-  const Colour colour = colour_of(0.75);
-  fmt::format_to(std::back_inserter(body_),
-                 "<path fill=\"none\" stroke-width=\"1.5\" stroke=\"#{:02x}{:02x}{:02x}\" d=\"{}\"/>\n", colour.red,
-                 colour.green, colour.blue, points);
-  text(x - 6, y + kHeight + 18, name_for_svg(axis, 40), "text-anchor=\"end\" fill=\"#666\"");
-  const std::size_t step = (values.size() + kNumbers - 1) / kNumbers;
-  for (std::size_t i = 0; i < values.size(); i += std::max<std::size_t>(step, 1)) {
-    text(left_of(i), y + kHeight + 18, std::to_string(i), "text-anchor=\"middle\"");
-    text(left_of(i), y + kHeight + 34, fmt::format("{:.2f}", values[i]), "text-anchor=\"middle\" fill=\"#666\"");
-  }
-  width_ = std::max(width_, x + kWidth + 2 * kMargin);
-  height_ = y + kHeight + 52;
+void SvgPage::add(const LineChart& chart) {
+  text(kMargin, height_ + 12, name_for_svg(chart.title, 160), "font-weight=\"bold\"");
+  std::string drawn = svg(chart);
+  if (drawn.empty()) return;
+  body_ += drawn.insert(4, fmt::format(" x=\"{}\" y=\"{:.6g}\" width=\"{}\" height=\"{}\"", kMargin, height_ + 20,
+                                       kChartWidth, kLineChartHeight)) +
+           '\n';
+  width_ = std::max(width_, kChartWidth + 2 * kMargin);
+  height_ += kLineChartHeight + 32;
 }
 
 std::string SvgPage::document() const {
@@ -360,7 +339,8 @@ std::string SvgPage::document() const {
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
       "font-family=\"sans-serif\" font-size=\"{2}\">\n"
-      "<style>.frame{{fill:#fff;stroke:#bbb;stroke-width:1}}</style>\n"
+      "<style>.frame{{fill:#fff;stroke:#bbb;stroke-width:1}}.grid{{stroke:#ccc}}.axis{{stroke:#000}}.label{{fill:#666}}"
+      ".line{{fill:none;stroke:#3a6ab0;stroke-width:1.5}}.mark{{fill:#3a6ab0}}</style>\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{3}</svg>\n",
       std::ceil(width_), std::ceil(height_), kFont, body_);
 }

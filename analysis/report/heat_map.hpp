@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/report/chart.hpp"
 #include "analysis/report/comparison.hpp"
 #include "core/log.hpp"
 
@@ -54,8 +55,8 @@ class SvgPage {
   void add(const HeatMap& map);
   // Every layer and head of a sentence as small maps without names: layers down, heads across.
   void add_all(const AttentionMaps& maps, const std::string& title);
-  // A curve through values[0], values[1], … (at least two, from -1 to 1), of which some are also printed.
-  void add_curve(const std::string& title, const std::string& axis, const std::vector<double>& values);
+  // All series have one colour.
+  void add(const LineChart& chart);
   std::string document() const;
 
  private:

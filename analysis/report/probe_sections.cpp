@@ -9,7 +9,7 @@
 namespace attend {
 namespace {
 
-std::string in_percent(const Spread& share) { return with_deviation(share, 100, 1); }
+std::string mean_percent(const Spread& share) { return with_deviation(share, 100, 1); }
 std::string correlation(const Spread& value) { return with_deviation(value, 1, 3); }
 
 // The place of a layer among them, as a column.
@@ -57,11 +57,11 @@ Figure figure_of(const LinearProbeTask& task) {
           {std::move(chart), std::move(compression)},
           table_of(task.layers, task.title + ": accuracy in percent, and the online code",
                    {{"Layer", number_in(task.layers)},
-                    {"Accuracy", &Layer::accuracy, in_percent},
-                    {"Random weights", &Layer::random, in_percent},
+                    {"Accuracy", &Layer::accuracy, mean_percent},
+                    {"Random weights", &Layer::random, mean_percent},
                     {"Most frequent label", [&](const Layer&) { return task.most_frequent_accuracy; }, percent(1)},
-                    {"Control task", &Layer::control, in_percent},
-                    {"Selectivity", &Layer::selectivity, in_percent},
+                    {"Control task", &Layer::control, mean_percent},
+                    {"Selectivity", &Layer::selectivity, mean_percent},
                     {"Code in bits", &Layer::bits, decimals(0)},
                     {"Compression", &Layer::compression, decimals(2)}})};
 }
@@ -108,8 +108,8 @@ Section trees_section(const Probing& it) {
               structure_chart(it, "Correlation of distances by layer", "Correlation", &Layer::distance_correlation, 1)},
              table_of(it.structure, "Distances",
                       {{"Layer", number_in(it.structure)},
-                       {"Attachment", &Layer::attachment, in_percent},
-                       {"Random weights", random(&Layer::attachment), in_percent},
+                       {"Attachment", &Layer::attachment, mean_percent},
+                       {"Random weights", random(&Layer::attachment), mean_percent},
                        {"Left neighbour", [&](const Layer&) { return it.left_neighbour_attachment; }, percent(1)},
                        {"Correlation", &Layer::distance_correlation, correlation},
                        {"Correlation, random weights", random(&Layer::distance_correlation), correlation}})});
@@ -121,8 +121,8 @@ Section trees_section(const Probing& it) {
        structure_chart(it, "Correlation of depths by layer", "Correlation", &Layer::depth_correlation, 1)},
       table_of(it.structure, "Depths",
                {{"Layer", number_in(it.structure)},
-                {"Root found", &Layer::root_accuracy, in_percent},
-                {"Random weights", random(&Layer::root_accuracy), in_percent},
+                {"Root found", &Layer::root_accuracy, mean_percent},
+                {"Random weights", random(&Layer::root_accuracy), mean_percent},
                 {"Correlation", &Layer::depth_correlation, correlation},
                 {"Correlation, random weights", random(&Layer::depth_correlation), correlation}})});
   return section;

@@ -18,6 +18,7 @@ struct LinearProbeLayer {
   Spread random = {};       // accuracy with random weights
   double bits = 0;          // of the online code
   double compression = 0;
+  JSON_MEMBERS(accuracy, control, selectivity, random, bits, compression);
 };
 
 struct LinearProbeTask {
@@ -28,10 +29,12 @@ struct LinearProbeTask {
   std::string most_frequent = {};                     // label
   double most_frequent_accuracy = 0;
   std::vector<LinearProbeLayer> layers = {};
+  JSON_MEMBERS(id, title, labels, fitted, held_out, tested, most_frequent, most_frequent_accuracy, layers);
 };
 
 struct StructuralProbeLayer {
   Spread attachment = {}, distance_correlation = {}, root_accuracy = {}, depth_correlation = {};
+  JSON_MEMBERS(attachment, distance_correlation, root_accuracy, depth_correlation);
 };
 
 struct Probing : Making {
@@ -46,6 +49,8 @@ struct Probing : Making {
   std::vector<LinearProbeTask> tasks = {};
   double left_neighbour_attachment = 0;
   std::vector<StructuralProbeLayer> structure = {}, random_structure = {};  // by layer
+  JSON_MEMBERS(attend, command, made, run, checkpoint, model, data, sentences, left_out, words, fitted, held_out,
+               tested, seeds, not_measured, tasks, left_neighbour_attachment, structure, random_structure);
 };
 
 SectionReport section_report(const Probing& probing);

@@ -1,4 +1,4 @@
-// Parts shared by the makers of sections.
+// Parts shared by the makers of sections: numbers with intervals, columns by system.
 #pragma once
 
 #include <concepts>
@@ -17,8 +17,6 @@
 #include "core/text.hpp"
 
 namespace attend {
-
-// Parts shared by the makers of sections: numbers with intervals, columns by system.
 
 inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 

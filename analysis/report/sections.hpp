@@ -1,4 +1,4 @@
-// The sections of a report, and the Markdown that is made of them.
+// The sections of a report as text, tables and charts, the same for the page and the Markdown.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,6 @@
 #include "analysis/report/sentence_data.hpp"
 
 namespace attend {
-
-// The sections of a report as text, tables and charts, the same for the page and the Markdown.
 
 struct TableCell {
   std::string text;

@@ -1,4 +1,18 @@
-// The sentences of a page, packed.
+// The sentences of a page, packed: texts as JSON and attention as bytes, both deflated, which report.js inflates.
+//
+// The JSON:
+//
+//   {"systems": [{"name": "luong", "layer": 0, "head": -1}], "views": ["The reference", "Its own translation"],
+//    "metrics": [{"name": "BLEU", "lower_is_better": false}, …],
+//    "sentences": [{"source": "a dog", "reference": "ein Hund",
+//                   "outputs": [{"text": "ein Hund", "scores": [100, …], "log_prob": -0.7}],
+//                   "pieces": [["▁a", "▁dog", "</s>"], …],
+//                   "maps": [{"system": 0, "view": 0, "layers": 1, "heads": 1, "source": 0, "target": 1}, …],
+//                   "at": [0, 812]}, …]}
+//
+// A system opens at "layer" and "head" (-1: the mean). "source" and "target" of a map are indices of "pieces"; "at" is
+// the offset and length, in the bytes of all sentences, of the sentence's own zlib stream: the weights of its maps, one
+// after the other. A sentence without attention lacks "pieces", "maps" and "at".
 #pragma once
 
 #include <cstddef>
@@ -20,22 +34,6 @@ std::string deflated(std::string_view bytes);
 inline std::string_view as_text(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
-
-// The sentences of a page, packed: texts as JSON and attention as bytes, both deflated, which report.js inflates.
-//
-// The JSON:
-//
-//   {"systems": [{"name": "luong", "layer": 0, "head": -1}], "views": ["The reference", "Its own translation"],
-//    "metrics": [{"name": "BLEU", "lower_is_better": false}, …],
-//    "sentences": [{"source": "a dog", "reference": "ein Hund",
-//                   "outputs": [{"text": "ein Hund", "scores": [100, …], "log_prob": -0.7}],
-//                   "pieces": [["▁a", "▁dog", "</s>"], …],
-//                   "maps": [{"system": 0, "view": 0, "layers": 1, "heads": 1, "source": 0, "target": 1}, …],
-//                   "at": [0, 812]}, …]}
-//
-// A system opens at "layer" and "head" (-1: the mean). "source" and "target" of a map are indices of "pieces"; "at" is
-// the offset and length, in the bytes of all sentences, of the sentence's own zlib stream: the weights of its maps, one
-// after the other. A sentence without attention lacks "pieces", "maps" and "at".
 
 // The bytes of base64 that a page may spend on attention, so that a page of 1,000 sentences stays below 3 MB.
 inline constexpr std::size_t kAttentionBudget = 2'300'000;

@@ -67,8 +67,6 @@ class Prefetcher {
   std::jthread thread_;  // stopped and joined before the others are destroyed
 };
 
-// The stream of training batches: an endless sequence of epochs, prepared ahead on a background thread.
-
 // The share of one of `count` processes that split a stream: batch `index` of every `count`.
 struct Shard {
   std::int64_t index = 0, count = 1;

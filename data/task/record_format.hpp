@@ -1,4 +1,5 @@
-// The kinds of tasks before a model sees their text.
+// The differences between kinds of tasks before a model sees their text: labels, the format of records in files and
+// lines, and samples. One class per kind; only record_format.cpp chooses one.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,6 @@
 #include "data/text/lines.hpp"
 
 namespace attend {
-
-// The differences between kinds of tasks before a model sees their text: labels, the format of records in files and
-// lines, and samples. One class per kind; only record_format.cpp chooses one.
 
 class RecordFormat {
  public:

@@ -10,8 +10,6 @@
 
 namespace attend::toy {
 
-// Random choices among the words of the built-in world, shared by all generators.
-
 // Make at most one draw per expression, unless the language fixes the order of evaluation.
 class Draw {
  public:

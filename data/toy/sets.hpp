@@ -1,4 +1,5 @@
-// The files of the built-in corpus besides the translation sets.
+// The files of the built-in corpus besides the translation sets (docs/formats.md): documents, their headlines, and a
+// folder for each labelled task.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +28,6 @@ std::vector<Token> draw_entities(Draw& draw);
 }  // namespace attend::toy
 
 namespace attend {
-
-// The files of the built-in corpus besides the translation sets (docs/formats.md): documents, their headlines, and a
-// folder for each labelled task.
 
 struct ToySetSizes {
   std::uint64_t seed = 1;

@@ -1,4 +1,5 @@
-// The labelled sets of the built-in world that are tables.
+// The labelled sets of the built-in world that are tables. The label is drawn first and the text is generated to have
+// it, so it is gold by construction; everything that should not give the label away is drawn independently of it.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +11,6 @@
 #include "data/toy/event.hpp"
 
 namespace attend::toy {
-
-// The labelled sets of the built-in world that are tables. The label is drawn first and the text is generated to have
-// it, so it is gold by construction; everything that should not give the label away is drawn independently of it.
 
 struct TableTask {
   std::string_view folder;

@@ -15,8 +15,6 @@
 
 namespace attend {
 
-// A strategy chooses the continuations of a sentence's hypotheses that live on.
-
 class Strategy {
  public:
   virtual ~Strategy() = default;
