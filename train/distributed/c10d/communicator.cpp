@@ -44,14 +44,13 @@ constexpr bool kHasNccl = false;
 #endif
 
 using Clock = std::chrono::steady_clock;
-using std::chrono::duration_cast, std::chrono::seconds;
 
-constexpr seconds kToMeet{55};       // for all ranks, from the start of this one
-constexpr seconds kToComeIn{45};     // for each rank, as seen by another: says who is missing before that
-constexpr seconds kToConnect{25};    // for c10d, which tries twice as long
-constexpr seconds kBeforeNotice{5};  // of waiting for others
-constexpr seconds kInterval{1};      // between heartbeats
-constexpr seconds kSilence{20};      // after which a rank counts as lost
+constexpr std::chrono::seconds kToMeet{55};       // for all ranks, from the start of this one
+constexpr std::chrono::seconds kToComeIn{45};     // for each rank, as seen by another: says who is missing before that
+constexpr std::chrono::seconds kToConnect{25};    // for c10d, which tries twice as long
+constexpr std::chrono::seconds kBeforeNotice{5};  // of waiting for others
+constexpr std::chrono::seconds kInterval{1};      // between heartbeats
+constexpr std::chrono::seconds kSilence{20};      // after which a rank counts as lost
 constexpr std::chrono::hours kUnlimited{24 * 365};  // the heartbeat limits waiting instead
 constexpr std::chrono::milliseconds kSlice{500};    // of waiting, between checks of the heartbeat
 constexpr std::chrono::microseconds kPoll{200};     // of a GPU
@@ -141,7 +140,9 @@ class Heartbeat {
 
   // Who has been silent for too long; empty if nobody has.
   std::string lost() {
-    const auto text = [](Clock::duration silent) { return duration_cast<seconds>(silent).count(); };
+    const auto text = [](Clock::duration silent) {
+      return std::chrono::duration_cast<std::chrono::seconds>(silent).count();
+    };
     const std::lock_guard lock(mutex_);
     if (const auto silent = Clock::now() - answered_; silent > kSilence) {
       return fmt::format("{}, where the ranks meet, has not answered for {} s", where_, text(silent));
@@ -168,8 +169,9 @@ class Heartbeat {
     std::unique_lock lock(mutex_);
     while (!ending_) {
       lock.unlock();
-      const std::string own = fmt::format("{}, process {}, last heard of {} s after its start", host_name(), getpid(),
-                                          duration_cast<seconds>(Clock::now() - start).count());
+      const std::string own =
+          fmt::format("{}, process {}, last heard of {} s after its start", host_name(), getpid(),
+                      std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - start).count());
       std::vector<Bytes> said;
       try {
         store_->set(key_of(rank_), own);
