@@ -128,7 +128,7 @@ AttentionMaps maps_of(const SentenceAttention& sentence, AttentionPlace place, c
   return maps;
 }
 
-std::vector<AttentionMaps> attention_maps(const Run& run, const std::vector<std::string>& source,
+std::vector<AttentionMaps> attention_maps(const TranslationRun& run, const std::vector<std::string>& source,
                                           const std::vector<std::string>& target, double threshold) {
   ensure(source.size() == target.size(), "a translation for each line");
   std::vector<AttentionMaps> maps;

@@ -58,7 +58,7 @@ AttentionMaps maps_of(const SentenceAttention& sentence, AttentionPlace place, c
 // The attention of a run to the source for the lines of `source` and their given translations; maps without weights for
 // a line without pieces or a model without attention. Weights below the threshold are cut as in search. Interrupted
 // after SIGINT or SIGTERM.
-std::vector<AttentionMaps> attention_maps(const Run& run, const std::vector<std::string>& source,
+std::vector<AttentionMaps> attention_maps(const TranslationRun& run, const std::vector<std::string>& source,
                                           const std::vector<std::string>& target, double threshold);
 
 // Output of `attend attention`: a heat map on the terminal, a page, a picture in SVG, or JSON lines.

@@ -56,7 +56,7 @@ HeadStatistics HeadTally::statistics(std::int64_t layer, std::int64_t head) cons
   return result;
 }
 
-std::vector<HeadStatistics> attention_statistics(const Run& run, const std::vector<std::string>& source,
+std::vector<HeadStatistics> attention_statistics(const TranslationRun& run, const std::vector<std::string>& source,
                                                  const std::vector<std::string>& target,
                                                  const std::vector<SentenceLinks>& gold, double threshold) {
   ensure(source.size() == target.size() && (gold.empty() || gold.size() == source.size()),
@@ -96,7 +96,7 @@ namespace {
 constexpr std::size_t kBlock = 16;
 
 void add_maps(std::vector<Sentence>& sentences, std::size_t begin, std::size_t end,
-              const std::vector<const Run*>& models, double threshold) {
+              const std::vector<const TranslationRun*>& models, double threshold) {
   std::vector<std::string> sources, references;
   for (std::size_t i = begin; i < end; ++i) {
     sources.push_back(sentences[i].source);
@@ -127,7 +127,8 @@ std::size_t weights_of(const Sentence& sentence) {
 
 }  // namespace
 
-void add_attention(Comparison& comparison, const std::vector<const Run*>& models, const KeptAttentionConfig& config) {
+void add_attention(Comparison& comparison, const std::vector<const TranslationRun*>& models,
+                   const KeptAttentionConfig& config) {
   std::vector<Sentence>& sentences = comparison.sentences;
   std::size_t packed = 0, weights = 0;
   for (std::size_t begin = 0; begin < sentences.size(); begin += kBlock) {

@@ -47,7 +47,7 @@ class HeadTally {
 // heads, then their mean (head -1; omitted for a layer with one head). `gold` is empty or has links for every line.
 // Empty for a model without attention. Weights below the threshold are cut as in search. Interrupted after SIGINT or
 // SIGTERM.
-std::vector<HeadStatistics> attention_statistics(const Run& run, const std::vector<std::string>& source,
+std::vector<HeadStatistics> attention_statistics(const TranslationRun& run, const std::vector<std::string>& source,
                                                  const std::vector<std::string>& target,
                                                  const std::vector<SentenceLinks>& gold, double threshold);
 
@@ -63,6 +63,7 @@ struct KeptAttentionConfig {
 // kMostKeptWeights bytes, and counts the sentences left out. `models` is parallel to the systems; null without a model.
 // Interrupted after SIGINT or SIGTERM.
 inline constexpr std::size_t kMostKeptWeights = std::size_t{32} << 20;
-void add_attention(Comparison& comparison, const std::vector<const Run*>& models, const KeptAttentionConfig& config);
+void add_attention(Comparison& comparison, const std::vector<const TranslationRun*>& models,
+                   const KeptAttentionConfig& config);
 
 }  // namespace attend

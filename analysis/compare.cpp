@@ -255,7 +255,7 @@ class Measurement {
       result_.beams.emplace_back();
       result_.attention.emplace_back();
       if (!has_model(systems_[i])) continue;
-      const Run& run = first_run(systems_[i])->run;
+      const TranslationRun& run = first_run(systems_[i])->run;
       log::info("{}: scoring all translations, and beams up to {}", systems_[i].name, kComparedBeams.back());
       const std::int64_t passes = systems_.size() + kComparedBeams.size();
       WorkProgress progress({.unit = "sentences", .total = std::ssize(set_.sources) * passes});
@@ -319,7 +319,7 @@ class Measurement {
         }
       }
     }
-    std::vector<const Run*> models;
+    std::vector<const TranslationRun*> models;
     for (std::size_t system = 0; system < systems_.size(); ++system) {
       const bool attends = !result_.attention[system].empty();
       models.push_back(attends ? &first_run(systems_[system])->run : nullptr);

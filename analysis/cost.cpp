@@ -78,14 +78,14 @@ double attention_flops(const ModelConfig& config, double S, double T) {
 
 }  // namespace
 
-double flops_per_target_piece(const Run& run, double S, double T) {
-  double flops = attention_flops(run.config, S, T);
+double flops_per_target_piece(const TranslationRun& run, double S, double T) {
+  double flops = attention_flops(run.options, S, T);
   for (const auto& parameter : run.model->named_parameters()) {
     if (parameter.value().dim() < 2) continue;
     flops += 2 * static_cast<double>(parameter.value().numel()) * applications(parameter.key(), S, T);
   }
   const auto vocabulary = static_cast<double>(run.tokenizers.tgt.size());
-  flops += 2 * vocabulary * static_cast<double>(run.config.width.value_or(0)) * T;  // the output layer
+  flops += 2 * vocabulary * static_cast<double>(run.options.width.value_or(0)) * T;  // the output layer
   return flops / T;
 }
 

@@ -19,7 +19,7 @@ namespace attend {
 // Norms, gates, softmax, coverage and embeddings, which are looked up, are not counted.
 
 // Operations per target piece, for sentences of S source and T target pieces, both with the end of the sentence.
-double flops_per_target_piece(const Run& run, double S, double T);
+double flops_per_target_piece(const TranslationRun& run, double S, double T);
 
 // A system's translations of the test set; of a system without a model, only these.
 struct SystemOutputs {

@@ -50,8 +50,8 @@ std::vector<double> log_probs_of(const std::vector<TargetScore>& scores) {
   return log_probs;
 }
 
-SearchErrors errors_of_search(const Run& run, const ModelScores& scores, std::size_t own, const TranslatedText& text,
-                              const SearchConfig& search) {
+SearchErrors errors_of_search(const TranslationRun& run, const ModelScores& scores, std::size_t own,
+                              const TranslatedText& text, const SearchConfig& search) {
   std::int64_t compared = 0, ranked = 0, likelier = 0;
   for (std::size_t i = 0; i < scores.reference.size(); ++i) {
     const Translation& output = text.outputs[own][i];
@@ -87,8 +87,8 @@ std::optional<double> mean_of(const std::vector<double>& log_probs, std::span<co
 
 }  // namespace
 
-ModelScores score_translations(const Run& run, std::size_t own, const TranslatedText& text, const CrossScoring& config,
-                               WorkProgress* progress) {
+ModelScores score_translations(const TranslationRun& run, std::size_t own, const TranslatedText& text,
+                               const CrossScoring& config, WorkProgress* progress) {
   ModelScores scores{.outputs = {}, .reference = score(run, text.source, text.reference, config.scoring, progress)};
   for (std::size_t s = 0; s < text.outputs.size(); ++s) {
     std::vector<std::string> output;

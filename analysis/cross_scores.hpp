@@ -60,8 +60,8 @@ struct CrossScoring {
 // by forced decoding (eval/score.hpp). Its own output keeps the log-probability of the search: a text has several
 // segmentations, and the one that search found may be far likelier than the tokenizer's. `progress` counts scored
 // sentences. Interrupted after SIGINT or SIGTERM.
-ModelScores score_translations(const Run& run, std::size_t own, const TranslatedText& text, const CrossScoring& config,
-                               WorkProgress* progress = nullptr);
+ModelScores score_translations(const TranslationRun& run, std::size_t own, const TranslatedText& text,
+                               const CrossScoring& config, WorkProgress* progress = nullptr);
 
 // The means over the lines whose source is not blank (a blank one is not searched), parallel to the systems; empty for
 // a system without a model, missing if a line has probability 0.

@@ -25,7 +25,6 @@
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/device.hpp"
 #include "models/run/run.hpp"
-#include "models/run/text_run.hpp"
 #include "train/translation/guided_attention.hpp"
 
 namespace attend {
@@ -34,7 +33,7 @@ namespace {
 // A run whose attention is edited.
 class EditedRun {
  public:
-  EditedRun(const Run& run, const GivenTranslations& given, const ScoreConfig& scoring)
+  EditedRun(const TranslationRun& run, const GivenTranslations& given, const ScoreConfig& scoring)
       : run_(run), given_(given), scoring_(scoring) {}
 
   metrics::Rows losses(const AttentionEdit& edit) const {
@@ -77,7 +76,7 @@ class EditedRun {
   }
 
  private:
-  const Run& run_;
+  const TranslationRun& run_;
   const GivenTranslations& given_;
   const ScoreConfig& scoring_;
   MeanLoss loss_;
@@ -86,7 +85,7 @@ class EditedRun {
 
 }  // namespace
 
-Replacement replace_attention(const Run& run, const GivenTranslations& given, const ScoreConfig& scoring) {
+Replacement replace_attention(const TranslationRun& run, const GivenTranslations& given, const ScoreConfig& scoring) {
   ensure(!given.sources.empty() && (given.links.empty() || given.links.size() == given.sources.size()),
          "sentences, and links of each or none");
   const EditedRun edited(run, given, scoring);
@@ -126,8 +125,8 @@ Replacement replace_attention(const Run& run, const GivenTranslations& given, co
   return result;
 }
 
-void add_bleu(Silencing& silencing, std::span<const HeadPlace> heads, const Run& run, const GivenTranslations& given,
-              const ScoreConfig& scoring) {
+void add_bleu(Silencing& silencing, std::span<const HeadPlace> heads, const TranslationRun& run,
+              const GivenTranslations& given, const ScoreConfig& scoring) {
   ensure(silencing.heads.size() == heads.size(), "the heads that were silenced");
   const EditedRun edited(run, given, scoring);
   const metrics::Tally whole = edited.bleu(nullptr);
@@ -239,27 +238,28 @@ WeightPerturbation summary_of(const std::vector<PerturbedText>& texts) {
 
 class FaithfulnessMeasurement {
  public:
-  explicit FaithfulnessMeasurement(const FaithfulnessConfig& config)
-      : config_(config), path_(run_of_best_seed(config.run)), device_(device_named(config.device)) {}
+  explicit FaithfulnessMeasurement(const FaithfulnessConfig& config) : config_(config) {}
 
   Faithfulness measure() {
-    const RunKind kind = kind_of_run(path_);
-    if (kind != RunKind::train && kind != RunKind::finetune) {
-      throw UserError(
-          fmt::format("{}: a run of attend {}, which predicts neither the class of a text nor a translation",
-                      config_.run, command_of(kind)),
-          "give a run of attend finetune or attend train; attend heads and attend probe describe others");
-    }
     record_making(result_);
     result_.run = config_.run;
-    result_.checkpoint = find_weights(path_, config_.checkpoint).string();
-    kind == RunKind::train ? measure_translations() : measure_texts();
+    result_.checkpoint = find_weights(run_of_best_seed(config_.run), config_.checkpoint).string();
+    std::visit(overloaded{[&](const TranslationRun& run) { measure_translations(run); },
+                          [&](const TextRun& run) { measure_texts(run); },
+                          [&](const auto& other) {
+                            throw UserError(
+                                fmt::format("{}: a run of attend {}, which predicts neither the class of a text nor a "
+                                            "translation",
+                                            config_.run, command_of(other.kKind)),
+                                "give a run of attend finetune or attend train; attend heads and attend probe describe "
+                                "others");
+                          }},
+               load_run(config_.run, config_.checkpoint, device_named(config_.device)));
     return std::move(result_);
   }
 
  private:
-  void measure_texts() {
-    const TextRun run = TextRun::load(path_, config_.checkpoint, device_);
+  void measure_texts(const TextRun& run) {
     if (run.task.kind != TaskKind::classification) {
       throw UserError(fmt::format("{}: its task is of kind {}, which has no single distribution of classes for a text",
                                   config_.run, name_of(run.task.kind)),
@@ -306,8 +306,7 @@ class FaithfulnessMeasurement {
     result_.weights = summary_of(perturbed);
   }
 
-  void measure_translations() {
-    const Run run = Run::load(path_, config_.checkpoint, device_);
+  void measure_translations(const TranslationRun& run) {
     if (config_.test.empty()) {
       throw UserError("--test is missing: " + config_.run + " translates",
                       "give sentences and their translations, --test SOURCE TARGET");
@@ -356,8 +355,6 @@ class FaithfulnessMeasurement {
   }
 
   const FaithfulnessConfig& config_;
-  std::filesystem::path path_;
-  torch::Device device_;
   Faithfulness result_;
 };
 

@@ -30,11 +30,11 @@ struct GivenTranslations {
 // run's attention to the source (models/attention/edits.hpp), and the BLEU with uniform and diagonal ones.
 // Changes are tested by the paired bootstrap over sentences, corrected for all weights. Names of files are left empty.
 // Interrupted after SIGINT or SIGTERM.
-Replacement replace_attention(const Run& run, const GivenTranslations& given, const ScoreConfig& scoring);
+Replacement replace_attention(const TranslationRun& run, const GivenTranslations& given, const ScoreConfig& scoring);
 
 // Adds the BLEU of the run, and its change without each of `heads`, which are those of `silencing`.
-void add_bleu(Silencing& silencing, std::span<const HeadPlace> heads, const Run& run, const GivenTranslations& given,
-              const ScoreConfig& scoring);
+void add_bleu(Silencing& silencing, std::span<const HeadPlace> heads, const TranslationRun& run,
+              const GivenTranslations& given, const ScoreConfig& scoring);
 
 // The measurements of `attend faithfulness`: whether the weights of attention explain what a model predicts (Jain and
 // Wallace 2019, arXiv 1902.10186; Wiegreffe and Pinter 2019, 1908.04626). docs/faithfulness.md defines each number.

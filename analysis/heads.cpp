@@ -26,12 +26,9 @@
 #include "eval/language_score.hpp"
 #include "eval/pair_attention.hpp"
 #include "models/attention/edits.hpp"
-#include "models/run/bert_run.hpp"
 #include "models/run/device.hpp"
-#include "models/run/language_run.hpp"
 #include "models/run/new_run.hpp"
 #include "models/run/run.hpp"
-#include "models/run/text_run.hpp"
 #include "train/translation/guided_attention.hpp"
 
 namespace attend {
@@ -87,25 +84,18 @@ class HeadMeasurement {
   }
 
   HeadReport run() {
-    const std::filesystem::path path = run_of_best_seed(study_.run);
-    if (study_.prune > 0) prunable_places(path);  // throws if there are none
-    switch (kind_of_run(path)) {
-      case RunKind::train: study_translation(path); break;
-      case RunKind::pretrain: study_bert(path); break;
-      case RunKind::language: study_language(path); break;
-      case RunKind::finetune: study_tuned(path); break;
-    }
+    if (study_.prune > 0) prunable_places(study_.run);  // throws if there are none
+    std::visit([&](const auto& run) { measure(run); }, load_run(study_.run, study_.use.checkpoint, device_));
     return std::move(report_);
   }
 
  private:
-  void study_translation(const std::filesystem::path& path) {
-    const Run run = Run::load(path, study_.use.checkpoint, device_);
+  void measure(const TranslationRun& run) {
     if (run.tokenizers.factors.count() > 0) {
       throw UserError(study_.run + ": it reads source factors, which are not among the sentences that are read",
                       "give a run without --source-factors");
     }
-    if (has_recurrent_attention(run.config)) {
+    if (has_recurrent_attention(run.options)) {
       freeze(*run.model, study_.use.precision);
       replace(run);
       return;
@@ -126,7 +116,7 @@ class HeadMeasurement {
     add_bleu(*report_.silencing, heads, run, given, study_.scoring);
   }
 
-  void replace(const Run& run) {
+  void replace(const TranslationRun& run) {
     const GivenTranslations given = read_test();
     report_.place = name_of(AttentionPlace::cross);
     report_.sentences = std::ssize(given.sources);
@@ -168,20 +158,20 @@ class HeadMeasurement {
     }
   }
 
-  void study_bert(const std::filesystem::path& path) {
-    const BertRun run = BertRun::load(path, study_.use.checkpoint, device_);
-    if (study_.prune > 0) run.check_fills_masks(path);
+  void measure(const BertRun& run) {
+    if (study_.prune > 0) run.check_fills_masks(study_.run);
     if (!run.fills_masks()) {
       read_trees(run);
       report_.notes.emplace_back("Heads were not silenced: the run has no head for masked pieces.");
       return;
     }
-    const MaskedTexts masked(run, first_texts(), read_config<MaskingConfig>(path / "config.toml", UnknownKeys::ignore));
+    const auto masking =
+        read_config<MaskingConfig>(std::filesystem::path(study_.run) / "config.toml", UnknownKeys::ignore);
+    const MaskedTexts masked(run, first_texts(), masking);
     silence("masked pieces of " + study_.data, run, [&](const ScoreConfig& config) { return masked.losses(config); });
   }
 
-  void study_tuned(const std::filesystem::path& path) {
-    const TextRun run = TextRun::load(path, study_.use.checkpoint, device_);
+  void measure(const TextRun& run) {
     if (run.model->encoder().bert().is_empty()) {
       throw UserError(study_.run + ": its encoder is not a BERT", "give a run of --model bert, or of attend pretrain");
     }
@@ -189,8 +179,7 @@ class HeadMeasurement {
     report_.notes.emplace_back("Heads were not silenced: a fine-tuned model does not predict masked pieces.");
   }
 
-  void study_language(const std::filesystem::path& path) {
-    const LanguageRun run = LanguageRun::load(path, study_.use.checkpoint, device_);
+  void measure(const LanguageRun& run) {
     const std::vector<std::string> texts = first_texts();
     silence("the pieces of " + study_.data, run,
             [&](const ScoreConfig& config) { return losses_of(score_language(run, texts, config)); });
@@ -329,21 +318,21 @@ class HeadMeasurement {
 }  // namespace
 
 void check_attends(const std::string& run) {
-  const std::filesystem::path path = run_of_best_seed(run), file = path / "config.toml";
-  const RunKind kind = kind_of_run(path);
-  if (kind == RunKind::train && read_config<ModelConfig>(file, UnknownKeys::ignore).model == ModelKind::fixed) {
+  const AnyOptions options = options_of_run(run);
+  const auto* translation = std::get_if<ModelConfig>(&options);
+  if (translation != nullptr && translation->model == ModelKind::fixed) {
     refuse_without_attention(run, "a model of kind fixed");
   }
-  if (kind != RunKind::language) return;
-  const auto options = read_config<LanguageOptions>(file, UnknownKeys::ignore);
-  if (options.is_recurrent()) {
-    refuse_without_attention(run, fmt::format("a language model of --cell {}", name_of(options.cell)));
+  const auto* language = std::get_if<LanguageOptions>(&options);
+  if (language != nullptr && language->is_recurrent()) {
+    refuse_without_attention(run, fmt::format("a language model of --cell {}", name_of(language->cell)));
   }
 }
 
 bool translates_recurrently(const std::filesystem::path& run) {
-  return kind_of_run(run) == RunKind::train &&
-         has_recurrent_attention(read_config<ModelConfig>(run / "config.toml", UnknownKeys::ignore));
+  const AnyOptions options = options_of_run(run);
+  const auto* translation = std::get_if<ModelConfig>(&options);
+  return translation != nullptr && has_recurrent_attention(*translation);
 }
 
 HeadReport study_heads(const HeadStudy& study) { return HeadMeasurement(study).run(); }

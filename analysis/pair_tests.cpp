@@ -169,7 +169,8 @@ std::vector<PairsFile> read_pairs_files(const std::vector<std::string>& files, P
   return read;
 }
 
-std::vector<PairLogProbs> score_each(const Run& run, std::span<const MinimalPair> pairs, const ScoreConfig& config) {
+std::vector<PairLogProbs> score_each(const TranslationRun& run, std::span<const MinimalPair> pairs,
+                                     const ScoreConfig& config) {
   WorkProgress progress = progress_of(pairs);
   const std::vector<TargetScore> scores = score(run, sources_of(pairs), sentences_of(pairs), config, &progress);
   progress.clear();

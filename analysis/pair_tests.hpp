@@ -15,7 +15,6 @@
 #include "eval/metrics/metric.hpp"
 #include "eval/metrics/significance.hpp"
 #include "eval/score.hpp"
-#include "models/run/language_run.hpp"
 #include "models/run/run.hpp"
 
 namespace attend {
@@ -104,7 +103,8 @@ struct PairLogProbs {
 };
 
 // Of every pair, in order. Interrupted after SIGINT or SIGTERM.
-std::vector<PairLogProbs> score_each(const Run& run, std::span<const MinimalPair> pairs, const ScoreConfig& config);
+std::vector<PairLogProbs> score_each(const TranslationRun& run, std::span<const MinimalPair> pairs,
+                                     const ScoreConfig& config);
 std::vector<PairLogProbs> score_each(const LanguageRun& run, std::span<const MinimalPair> pairs,
                                      const ScoreConfig& config);
 

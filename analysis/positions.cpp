@@ -71,10 +71,10 @@ PositionEncodings position_encodings(std::string kind, const torch::Tensor& enco
   return {.kind = std::move(kind), .encodings_TH = own_TH, .similarity = similarity_of(own_TH)};
 }
 
-std::vector<PositionEncodings> position_encodings(const Run& run, const std::string& name) {
-  const bool transformer = run.config.model == ModelKind::transformer;
+std::vector<PositionEncodings> position_encodings(const TranslationRun& run, const std::string& name) {
+  const bool transformer = run.options.model == ModelKind::transformer;
   return added_by(*run.model, name,
-                  transformer ? with_positions(run.config.block.positions) : std::string(name_of(run.config.model)));
+                  transformer ? with_positions(run.options.block.positions) : std::string(name_of(run.options.model)));
 }
 
 std::vector<PositionEncodings> position_encodings(const BertImpl& bert, const std::string& name) {

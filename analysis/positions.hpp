@@ -24,7 +24,7 @@ PositionEncodings position_encodings(std::string kind, const torch::Tensor& enco
 
 // Those that a model adds to its embeddings: the first 128 sinusoids, or its learnt tables. UserError naming the run
 // `name` for a model that adds none.
-std::vector<PositionEncodings> position_encodings(const Run& run, const std::string& name);
+std::vector<PositionEncodings> position_encodings(const TranslationRun& run, const std::string& name);
 std::vector<PositionEncodings> position_encodings(const BertImpl& bert, const std::string& name);
 
 // The encodings as a map: every k-th row and column, at most so many of them; the title has both numbers.

@@ -46,7 +46,7 @@ std::vector<std::int64_t> rows_at(std::int64_t t, const Layout& target) {
 
 // |∂ log p(y_t) / ∂ e_s| of every source piece, from one pass: sentences are independent of each other, so the gradient
 // of the sum of their log-probabilities has the gradient of each sentence in its rows.
-Tensor gradient_norms(const Run& run, const Batch& batch, std::int64_t t) {
+Tensor gradient_norms(const TranslationRun& run, const Batch& batch, std::int64_t t) {
   SourceObserver observer;
   Pass pass = Pass::inference(&observer);
   const Tensor hidden_MH = run.model->forward(batch, pass);
@@ -60,7 +60,8 @@ Tensor gradient_norms(const Run& run, const Batch& batch, std::int64_t t) {
   return gradient_SE.to(at::kDouble).norm(2, 1).cpu();
 }
 
-Batch batch_of(const Run& run, const std::vector<std::string>& source, const std::vector<std::string>& target) {
+Batch batch_of(const TranslationRun& run, const std::vector<std::string>& source,
+               const std::vector<std::string>& target) {
   std::vector<std::vector<std::int32_t>> sources, targets;
   for (std::size_t i = 0; i < source.size(); ++i) {
     const PiecePair pair = pair_in_pieces(run.tokenizers, source[i], target[i]);
@@ -75,7 +76,7 @@ Batch batch_of(const Run& run, const std::vector<std::string>& source, const std
 }
 
 // Sentences of equal length with random pieces.
-Batch random_batch(const Run& run, std::int64_t sentences, std::int64_t length) {
+Batch random_batch(const TranslationRun& run, std::int64_t sentences, std::int64_t length) {
   RandomStream random(1);
   const auto draw = [&](const Tokenizer& tokenizer) {
     std::vector<std::int64_t> ids(sentences * length);
@@ -126,7 +127,7 @@ class Threads {
 
 }  // namespace
 
-std::vector<double> gradient_reach(const Run& run, const std::vector<std::string>& source,
+std::vector<double> gradient_reach(const TranslationRun& run, const std::vector<std::string>& source,
                                    const std::vector<std::string>& target, std::int64_t farthest) {
   ensure(source.size() == target.size(), "a translation for each line");
   const Batch batch = batch_of(run, source, target);
@@ -162,7 +163,8 @@ std::vector<GradientReach> gradient_reach_of_checkpoints(const std::filesystem::
   for (const std::int64_t step : checkpoint_steps(run)) {
     const std::filesystem::path checkpoint = checkpoint_path(run, step);
     reach.push_back({.checkpoint = checkpoint.filename().string(),
-                     .by_distance = gradient_reach(Run::load(run, checkpoint.string()), source, target, farthest)});
+                     .by_distance = gradient_reach(load_run_as<TranslationRun>(run, checkpoint.string()), source,
+                                                   target, farthest)});
   }
   return reach;
 }
@@ -180,11 +182,11 @@ std::vector<StepTime> times_of_updates(const std::vector<std::int64_t>& lengths,
   return times;
 }
 
-std::vector<StepTime> step_times(const Run& run, std::int64_t pieces, std::vector<std::int64_t> lengths) {
+std::vector<StepTime> step_times(const TranslationRun& run, std::int64_t pieces, std::vector<std::int64_t> lengths) {
   const Seq2Seq model =
-      make_seq2seq(run.config, {.src = run.tokenizers.src.size(), .tgt = run.tokenizers.tgt.size()}, /*seed=*/1);
+      make_seq2seq(run.options, {.src = run.tokenizers.src.size(), .tgt = run.tokenizers.tgt.size()}, /*seed=*/1);
   model->to(run.model->device());
-  TranslationObjective objective(model, {}, run.config.attention == ChoiceKind::hard);
+  TranslationObjective objective(model, {}, run.options.attention == ChoiceKind::hard);
   std::uint64_t number = 0;
   const auto update_of = [&](std::int64_t length) {
     return [&, batch = random_batch(run, std::max<std::int64_t>(1, pieces / length), length)] {
@@ -196,8 +198,8 @@ std::vector<StepTime> step_times(const Run& run, std::int64_t pieces, std::vecto
       model->zero_grad();
     };
   };
-  std::erase_if(lengths,
-                [&](std::int64_t length) { return run.config.longest_source && length > *run.config.longest_source; });
+  std::erase_if(
+      lengths, [&](std::int64_t length) { return run.options.longest_source && length > *run.options.longest_source; });
   return times_of_updates(lengths, update_of, milliseconds_now);
 }
 

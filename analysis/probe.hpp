@@ -23,10 +23,10 @@ namespace attend {
 
 // reach(0 … farthest) of a model; NaN at distances without pairs. Every target position takes a pass over all
 // sentences, so this is meant for a few dozen of them. The model must not be frozen.
-std::vector<double> gradient_reach(const Run& run, const std::vector<std::string>& source,
+std::vector<double> gradient_reach(const TranslationRun& run, const std::vector<std::string>& source,
                                    const std::vector<std::string>& target, std::int64_t farthest);
 
-// The same for each saved checkpoint of the run in a directory, the oldest first. UserError as in Run::load.
+// The same for each saved checkpoint of the run in a directory, the oldest first. UserError as in load_run.
 std::vector<GradientReach> gradient_reach_of_checkpoints(const std::filesystem::path& run,
                                                          const std::vector<std::string>& source,
                                                          const std::vector<std::string>& target, std::int64_t farthest);
@@ -41,7 +41,7 @@ std::vector<StepTime> times_of_updates(const std::vector<std::int64_t>& lengths,
 // The same for the forward and backward pass, in fp32, over about `pieces` random target pieces in sentences of each
 // length on both sides. Uses a new model of the run's architecture; lengths that it cannot read (--longest-source) are
 // left out.
-std::vector<StepTime> step_times(const Run& run, std::int64_t pieces = 800,
+std::vector<StepTime> step_times(const TranslationRun& run, std::int64_t pieces = 800,
                                  std::vector<std::int64_t> lengths = {10, 20, 40, 80});
 
 }  // namespace attend

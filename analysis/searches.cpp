@@ -81,7 +81,7 @@ std::vector<NamedSearch> parse_searches(const std::vector<std::string>& words, c
   return searches;
 }
 
-std::vector<Translation> best_translations(const NamedSearch& search, const Run& run,
+std::vector<Translation> best_translations(const NamedSearch& search, const TranslationRun& run,
                                            const std::vector<std::string>& sources) {
   WorkProgress progress({.unit = "sentences", .total = std::ssize(sources)});
   std::vector<Translation> best;
@@ -92,7 +92,7 @@ std::vector<Translation> best_translations(const NamedSearch& search, const Run&
   return best;
 }
 
-std::vector<BeamPoint> beam_points(const Run& run, const std::vector<std::string>& source,
+std::vector<BeamPoint> beam_points(const TranslationRun& run, const std::vector<std::string>& source,
                                    const std::vector<std::string>& reference, const metrics::Metric& metric,
                                    TranslatorConfig config, WorkProgress* progress) {
   ensure(source.size() == reference.size() && !source.empty(), "a reference for every line");

@@ -29,7 +29,7 @@ struct NamedSearch {
 std::vector<NamedSearch> parse_searches(const std::vector<std::string>& words, const TranslatorConfig& base);
 
 // The best translation of each source sentence.
-std::vector<Translation> best_translations(const NamedSearch& search, const Run& run,
+std::vector<Translation> best_translations(const NamedSearch& search, const TranslationRun& run,
                                            const std::vector<std::string>& sources);
 
 // Score and log-probability by the size of the beam. A wider search finds likelier translations; if the score falls
@@ -40,7 +40,7 @@ inline constexpr std::array<std::int64_t, 5> kComparedBeams = {1, 2, 4, 8, 16};
 // Translates the source lines with each of these beams and otherwise with `config`, but without its n-best list,
 // samples and minimum Bayes risk. The log-probability is not divided by a length, and leaves out blank lines.
 // `progress` counts translated sentences. Interrupted after SIGINT or SIGTERM.
-std::vector<BeamPoint> beam_points(const Run& run, const std::vector<std::string>& source,
+std::vector<BeamPoint> beam_points(const TranslationRun& run, const std::vector<std::string>& source,
                                    const std::vector<std::string>& reference, const metrics::Metric& metric,
                                    TranslatorConfig config, WorkProgress* progress = nullptr);
 

@@ -15,13 +15,13 @@ SegmentedSequences one_segment(const Sequences& tokens) {
 
 }  // namespace
 
-SentenceModel SentenceModel::of(const Run& run) {
-  return {.description = fmt::format("the encoder of a translation model ({})", name_of(run.config.model)),
+SentenceModel SentenceModel::of(const TranslationRun& run) {
+  return {.description = fmt::format("the encoder of a translation model ({})", name_of(run.options.model)),
           .tokenizer = run.tokenizers.src,
           .end = run.tokenizers.src.special().eos,
           .longest = run.model->longest_source(),
           .module = run.model,
-          .initial = run.config.initial,
+          .initial = run.options.initial,
           .read = [model = run.model](const Sequences& tokens, Pass& pass) { model->encode(tokens, pass); }};
 }
 
@@ -61,18 +61,13 @@ SentenceModel SentenceModel::of(const LanguageRun& run) {
 }
 
 SentenceModel SentenceModel::load(const std::string& run, const std::string& checkpoint, torch::Device device) {
-  switch (kind_of_run(run_of_best_seed(run))) {
-    case RunKind::pretrain: return of(BertRun::load(run, checkpoint, device));
-    case RunKind::language: return of(LanguageRun::load(run, checkpoint, device));
-    case RunKind::finetune: return of(TextRun::load(run, checkpoint, device));
-    case RunKind::train: break;
-  }
-  const Run translation = Run::load(run, checkpoint, device);
-  if (translation.tokenizers.factors.count() > 0) {
+  const AnyRun loaded = load_run(run, checkpoint, device);
+  if (const auto* translation = std::get_if<TranslationRun>(&loaded);
+      translation != nullptr && translation->tokenizers.factors.count() > 0) {
     throw UserError(run + ": trained with --source-factors, which the sentences of --data do not have",
                     "give a run without source factors");
   }
-  return of(translation);
+  return std::visit([](const auto& any) { return of(any); }, loaded);
 }
 
 void SentenceModel::randomise(std::uint64_t seed) const {

@@ -14,10 +14,7 @@
 #include "data/tokenizer/tokenizer.hpp"
 #include "models/layers/initialise.hpp"
 #include "models/layers/pass.hpp"
-#include "models/run/bert_run.hpp"
-#include "models/run/language_run.hpp"
 #include "models/run/run.hpp"
-#include "models/run/text_run.hpp"
 
 namespace attend {
 
@@ -32,7 +29,7 @@ struct SentenceModel {
   InitialiserConfig initial = {};  // of its weights
   std::function<void(const Sequences&, Pass&)> read = {};
 
-  static SentenceModel of(const Run& run);
+  static SentenceModel of(const TranslationRun& run);
   static SentenceModel of(const BertRun& run);
   static SentenceModel of(const TextRun& run);
   static SentenceModel of(const LanguageRun& run);

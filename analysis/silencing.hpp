@@ -17,7 +17,7 @@
 #include "eval/score.hpp"
 #include "models/attention/kinds.hpp"
 #include "models/layers/pass.hpp"
-#include "models/run/bert_run.hpp"
+#include "models/run/run.hpp"
 
 namespace attend {
 

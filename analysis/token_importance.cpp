@@ -283,7 +283,7 @@ std::vector<PerturbedText> ExplainedClassifier::perturb(std::span<const Sample* 
   return result;
 }
 
-std::vector<TokenImportance> importance_of_source(const Run& run, const PiecePair& pair) {
+std::vector<TokenImportance> importance_of_source(const TranslationRun& run, const PiecePair& pair) {
   const std::vector<std::int32_t> source = ids_of(pair.source_pieces);
   const std::int64_t S = std::ssize(source), T = std::ssize(pair.target_ids) + 1;
   // The same target after each of these sources.

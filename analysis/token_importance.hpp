@@ -75,6 +75,6 @@ class ExplainedClassifier {
 // For each target position of a pair, the end of sentence included. The tokens are the source pieces, without their
 // end. The explanations are the last layer's attention to the source: its mean over heads and, if there are several,
 // its maximum. The pair has source pieces, but no source factors. Time and memory grow with source × target pieces².
-std::vector<TokenImportance> importance_of_source(const Run& run, const PiecePair& pair);
+std::vector<TokenImportance> importance_of_source(const TranslationRun& run, const PiecePair& pair);
 
 }  // namespace attend

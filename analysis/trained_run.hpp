@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "analysis/report/comparison.hpp"
-#include "models/run/language_run.hpp"
 #include "models/run/run.hpp"
 #include "train/pretraining/config.hpp"
 #include "train/translation/config.hpp"
@@ -30,10 +29,10 @@ struct RecordedRun : TrainingRecord {
   SomeRun run;
   Config config = {};
 
-  // UserError unless it is such a run with intact weights. `checkpoint` as in Run::load; a path must lie in the run.
+  // UserError unless it is such a run with intact weights. `checkpoint` as in load_run; a path must lie in the run.
   static RecordedRun load(const std::filesystem::path& path, const std::string& checkpoint, torch::Device device);
 };
-using TrainedRun = RecordedRun<Run, TranslationConfig>;                  // of `attend train`
+using TrainedRun = RecordedRun<TranslationRun, TranslationConfig>;       // of `attend train`
 using TrainedLanguageRun = RecordedRun<LanguageRun, PretrainingConfig>;  // of `attend pretrain --objective causal`
 
 }  // namespace attend

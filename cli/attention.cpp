@@ -2,7 +2,6 @@
 #include <ATen/Parallel.h>
 
 #include <deque>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -27,18 +26,15 @@
 #include "eval/attention.hpp"
 #include "eval/pair_attention.hpp"
 #include "eval/translate.hpp"
-#include "models/run/bert_run.hpp"
 #include "models/run/device.hpp"
-#include "models/run/language_run.hpp"
 #include "models/run/run.hpp"
-#include "models/run/text_run.hpp"
 
 namespace attend {
 namespace {
 
 // Observes each line with its best translation.
-void observe_own(const AttentionCommandConfig& config, const Run& trained, InputLines& input, FactorReader& factors,
-                 PairAttention& pairs) {
+void observe_own(const AttentionCommandConfig& config, const TranslationRun& trained, InputLines& input,
+                 FactorReader& factors, PairAttention& pairs) {
   Translator translator(*trained.model, trained.tokenizers, config.translator);
   std::deque<std::string> lines;  // read and not yet translated
   const auto next = [&](std::string& line) {
@@ -56,8 +52,8 @@ void observe_own(const AttentionCommandConfig& config, const Run& trained, Input
   translator.warn_of_cut();
 }
 
-void observe_targets(const AttentionCommandConfig& config, const Run& trained, InputLines& input, FactorReader& factors,
-                     LineReader& targets, PairAttention& pairs) {
+void observe_targets(const AttentionCommandConfig& config, const TranslationRun& trained, InputLines& input,
+                     FactorReader& factors, LineReader& targets, PairAttention& pairs) {
   std::string line, target;
   std::int64_t number = 0;
   const std::string remedy = "give a translation for each line";
@@ -77,18 +73,16 @@ void observe_targets(const AttentionCommandConfig& config, const Run& trained, I
   targets.counts().log(config.target);
 }
 
-void observe_translations(const AttentionCommandConfig& config, InputLines& input) {
+void observe(const AttentionCommandConfig& config, const TranslationRun& trained, InputLines& input) {
   std::optional<LineReader> targets;
   if (!config.target.empty()) targets.emplace(config.target);
   FactorReader factors(config.factors.source_factors);
-  const Run trained = Run::load(config.run, config.use.checkpoint, device_named(config.use.device));
   check_factor_files(trained.tokenizers, config.run, config.factors.source_factors.size());
   if (num_cross_layers(trained) == 0) {
     throw UserError(
-        config.run + ": a model of kind " + std::string(name_of(trained.config.model)) + " has no attention",
+        config.run + ": a model of kind " + std::string(name_of(trained.options.model)) + " has no attention",
         "give a run with attention, such as one of --model luong or transformer");
   }
-  freeze(*trained.model, config.use.precision);
   const Tokenizer& tokenizer = trained.tokenizers.tgt;
   std::unique_ptr<AttentionOutput> output;
   if (config.shows_maps()) output = config.open(AttentionPlace::cross, tokenizer.piece(tokenizer.special().bos));
@@ -144,8 +138,8 @@ WordsInPieces words_of(const Tokenizer& tokenizer, const Sample& sample) {
 // Receives the samples of each line, none for a blank one.
 using TakeSamples = std::function<void(const std::vector<Sample>&)>;
 
-std::int64_t read_texts(InputLines& input, const Bert& bert, const Tokenizer& tokenizer, const TakeSamples& take) {
-  SampleMaker maker(tokenizer, {.length = bert->config().max_length});
+std::int64_t read_samples(InputLines& input, const BertRun& run, const TakeSamples& take) {
+  SampleMaker maker(run.tokenizer, {.length = run.model->bert->config().max_length});
   for (std::string line; input.next(line);) {
     std::vector<Sample> samples;
     if (!is_blank(line)) {
@@ -160,7 +154,8 @@ std::int64_t read_texts(InputLines& input, const Bert& bert, const Tokenizer& to
   return maker.num_cut();
 }
 
-std::int64_t read_records(InputLines& input, const TextRun& run, const TakeSamples& take) {
+// A fine-tuned run reads lines as its task does.
+std::int64_t read_samples(InputLines& input, const TextRun& run, const TakeSamples& take) {
   std::int64_t num_cut = 0;
   while (true) {
     LineRecords lines(run.task, run.tokenizer, run.samples);
@@ -178,61 +173,38 @@ std::int64_t read_records(InputLines& input, const TextRun& run, const TakeSampl
   return num_cut;
 }
 
-// The encoder of a run of attend pretrain or finetune; `tuned` is set for the latter, which reads lines as its task
-// does.
-struct EncoderRun {
-  Bert bert;
-  Tokenizer tokenizer;
-  std::optional<TextRun> tuned;
-};
-
-EncoderRun load_encoder(const AttentionCommandConfig& config, const std::filesystem::path& path) {
-  const torch::Device device = device_named(config.use.device);
-  const RunKind kind = kind_of_run(path);
-  if (kind == RunKind::language) {
-    throw UserError(config.run + ": a language model, whose position encodings are not shown",
-                    "give a run of attend train, of attend pretrain --objective masked or of attend finetune");
-  }
-  if (kind == RunKind::pretrain) {
-    const BertRun run = BertRun::load(path, config.use.checkpoint, device);
-    return {.bert = run.model->bert, .tokenizer = run.tokenizer, .tuned = {}};
-  }
-  const TextRun run = TextRun::load(path, config.use.checkpoint, device);
-  const Bert bert = run.model->encoder().bert();
-  if (bert.is_empty()) {
-    throw UserError(config.run + ": its encoder is not a BERT, whose attention this command writes",
-                    "give a run of --model bert");
-  }
-  return {.bert = bert, .tokenizer = run.tokenizer, .tuned = run};
+Bert encoder_of(const BertRun& run, const std::string& /*name*/) { return run.model->bert; }
+Bert encoder_of(const TextRun& run, const std::string& name) {
+  if (Bert bert = run.model->encoder().bert(); !bert.is_empty()) return bert;
+  throw UserError(name + ": its encoder is not a BERT, whose attention this command writes",
+                  "give a run of --model bert");
 }
 
-void observe_encoder(const AttentionCommandConfig& config, const std::filesystem::path& path, InputLines& input) {
-  const auto [bert, tokenizer, tuned] = load_encoder(config, path);
+template <class EncoderRun>
+void observe(const AttentionCommandConfig& config, const EncoderRun& run, InputLines& input) {
+  const Bert bert = encoder_of(run, config.run);
   if (!recipe_of(bert->config().block.self_attention).has_weights()) {
     throw UserError(config.run + ": its encoder mixes tokens by a Fourier transform, which has no attention weights",
                     "give a run with another --self-attention");
   }
-  freeze(*bert, config.use.precision);
   const auto output = config.open(AttentionPlace::encoder, {});
-  const auto take = [&, &bert = bert, &tokenizer = tokenizer](const std::vector<Sample>& samples) {
+  const auto take = [&](const std::vector<Sample>& samples) {
     output->add(std::max<std::size_t>(samples.size(), 1), [&](std::size_t i) {
       if (samples.empty()) return SentenceAttention{};
-      const SentenceAttention attention = attention_of(*bert, tokenizer, samples[i], config.steps);
-      return config.words ? in_words(attention, words_of(tokenizer, samples[i]), {}) : attention;
+      const SentenceAttention attention = attention_of(*bert, run.tokenizer, samples[i], config.steps);
+      return config.words ? in_words(attention, words_of(run.tokenizer, samples[i]), {}) : attention;
     });
   };
-  const std::int64_t num_cut = tuned ? read_records(input, *tuned, take) : read_texts(input, bert, tokenizer, take);
+  const std::int64_t num_cut = read_samples(input, run, take);
   output->finish();
   if (num_cut > 0) log::warn("{} cut to the maximum length", counted(num_cut, "text"));
 }
 
-void observe_language(const AttentionCommandConfig& config, const std::filesystem::path& path, InputLines& input) {
-  const LanguageRun run = LanguageRun::load(path, config.use.checkpoint, device_named(config.use.device));
+void observe(const AttentionCommandConfig& config, const LanguageRun& run, InputLines& input) {
   if (run.options.is_recurrent()) {
     throw UserError(config.run + ": a recurrent language model, which has no attention",
                     "give a run of --cell transformer");
   }
-  freeze(*run.model, config.use.precision);
   const Tokenizer& tokenizer = run.tokenizer;
   const auto output = config.open(AttentionPlace::decoder, tokenizer.piece(tokenizer.special().eos));
   const auto most = static_cast<std::size_t>(run.model->longest().value_or(kMostPieces + 1) - 1);
@@ -251,12 +223,21 @@ void observe_language(const AttentionCommandConfig& config, const std::filesyste
   if (num_cut > 0) log::warn("{} cut to the maximum length", counted(num_cut, "text"));
 }
 
-void show_positions(const AttentionCommandConfig& config, const std::filesystem::path& path) {
+std::vector<PositionEncodings> positions_of(const TranslationRun& run, const std::string& name) {
+  return position_encodings(run, name);
+}
+std::vector<PositionEncodings> positions_of(const LanguageRun& /*run*/, const std::string& name) {
+  throw UserError(name + ": a language model, whose position encodings are not shown",
+                  "give a run of attend train, of attend pretrain --objective masked or of attend finetune");
+}
+std::vector<PositionEncodings> positions_of(const auto& encoder, const std::string& name) {
+  return position_encodings(*encoder_of(encoder, name), name);
+}
+
+void show_positions(const AttentionCommandConfig& config) {
   const std::vector<PositionEncodings> tables =
-      kind_of_run(path) == RunKind::train
-          ? position_encodings(Run::load(config.run, config.use.checkpoint, device_named(config.use.device)),
-                               config.run)
-          : position_encodings(*load_encoder(config, path).bert, config.run);
+      std::visit([&](const auto& run) { return positions_of(run, config.run); },
+                 load_run(config.run, config.use.checkpoint, device_named(config.use.device)));
   if (config.output.empty()) {
     constexpr std::int64_t kRows = 32;
     const TextStyle style = config.style();
@@ -283,21 +264,17 @@ void show_positions(const AttentionCommandConfig& config, const std::filesystem:
 void run(const AttentionCommandConfig& config, const OptionOrigins& origins) {
   signals::install();
   at::set_num_threads(static_cast<int>(config.translator.threads));
-  const std::filesystem::path path = run_of_best_seed(config.run);
   config.check_files();
-  if (config.positions) return show_positions(config, path);
+  if (config.positions) return show_positions(config);
   InputLines input(config.input, config.lines);  // opened first, to report an unreadable file at once
-  if (kind_of_run(path) == RunKind::train) {
-    observe_translations(config, input);
-  } else {
+  if (!std::holds_alternative<ModelConfig>(options_of_run(config.run))) {
     const std::string why = "for " + config.run + ", which does not translate";
     refuse_any_given({"target", "alignment", "source-factors"}, origins, why);
     for (const BoundOption& option : bind(config.translator)) {
       if (option.name != "threads") refuse_given(option.name, origins, why);
     }
-    kind_of_run(path) == RunKind::language ? observe_language(config, path, input)
-                                           : observe_encoder(config, path, input);
   }
+  std::visit([&](const auto& run) { observe(config, run, input); }, load_run(config.run, config.use));
   input.log_counts();
 }
 

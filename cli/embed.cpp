@@ -15,10 +15,7 @@
 #include "core/text.hpp"
 #include "data/text/lines.hpp"
 #include "eval/encoder_output.hpp"
-#include "models/run/bert_run.hpp"
-#include "models/run/device.hpp"
 #include "models/run/run.hpp"
-#include "models/run/text_run.hpp"
 #include "train/session.hpp"
 
 namespace attend {
@@ -73,23 +70,25 @@ void write(const std::vector<std::vector<float>>& vectors, const EmbedConfig& co
   }
 }
 
-std::pair<SentenceEncoder, Tokenizer> load_encoder(const EmbedConfig& config, const std::filesystem::path& path) {
-  const torch::Device device = device_named(config.use.device);
-  if (kind_of_run(path) != RunKind::finetune) {
-    const BertRun run = BertRun::load(path, config.use.checkpoint, device);
-    freeze(*run.model->bert, config.use.precision);
-    return {SentenceEncoder::of(run.model->bert), run.tokenizer};
-  }
-  const TextRun run = TextRun::load(path, config.use.checkpoint, device);
-  freeze(*run.model, config.use.precision);
-  if (config.sentence.pooling == SentencePooling::cls && run.options.model == TextEncoderKind::language) {
-    throw UserError("--pooling cls: the first token of a language model has not read the text", "use --pooling mean");
-  }
-  const auto states = [model = run.model](const SegmentedSequences& input, Pass& pass,
-                                          const std::optional<Selection>& selected) {
-    return model->encoder().forward(input, pass, selected).hidden_MH;
+using EncoderOfTexts = std::pair<SentenceEncoder, Tokenizer>;
+
+EncoderOfTexts load_encoder(const EmbedConfig& config, const std::filesystem::path& path) {
+  const auto of_bert = [](const BertRun& run) {
+    return EncoderOfTexts(SentenceEncoder::of(run.model->bert), run.tokenizer);
   };
-  return {{.states = states, .longest = run.options.longest(), .device = device}, run.tokenizer};
+  const auto of_tuned = [&](const TextRun& run) -> EncoderOfTexts {
+    if (config.sentence.pooling == SentencePooling::cls && run.options.model == TextEncoderKind::language) {
+      throw UserError("--pooling cls: the first token of a language model has not read the text", "use --pooling mean");
+    }
+    const auto states = [model = run.model](const SegmentedSequences& input, Pass& pass,
+                                            const std::optional<Selection>& selected) {
+      return model->encoder().forward(input, pass, selected).hidden_MH;
+    };
+    const torch::Device device = run.model->parameters().front().device();
+    return {{.states = states, .longest = run.options.longest(), .device = device}, run.tokenizer};
+  };
+  const auto refuse = [&](const auto& other) -> EncoderOfTexts { refuse_kind(path, other.kKind, BertRun::kKind); };
+  return std::visit(overloaded{of_bert, of_tuned, refuse}, load_run(path, config.use));
 }
 
 void run(const EmbedConfig& given, const OptionOrigins& origins) {

@@ -26,9 +26,7 @@
 #include "eval/metrics/alignment_error.hpp"
 #include "eval/metrics/tokenizers.hpp"
 #include "eval/metrics/translation_metrics.hpp"
-#include "models/run/device.hpp"
 #include "models/run/run.hpp"
-#include "models/run/text_run.hpp"
 
 namespace attend {
 namespace {
@@ -233,18 +231,17 @@ void evaluate_task(EvaluateConfig config, const OptionOrigins& origins) {
         config, run.task(), [&](const std::string& file) { return read_texts(file, run.task(), Labelled::yes); },
         [&](const TaskSplit& split, WorkProgress& progress) { return run.answer(split, progress); });
   }
-  const torch::Device device = device_named(config.use.device);
-  const TextRun trained = TextRun::load(config.run, config.use.checkpoint, device);
+  const auto trained = load_run_as<TextRun>(config.run, config.use);
   refuse_inapplicable(config, given_place(origins), facts_of(trained.task.kind));
   adopt_answers(config.answers, config.run, origins);
-  freeze(*trained.model, config.use.precision);
   evaluate_files(
       config, trained.task,
       [&](const std::string& file) {
         return read_split(file, trained.task, trained.tokenizer, trained.samples, Labelled::yes);
       },
       [&](const TaskSplit& split, WorkProgress& progress) {
-        return answer(*trained.model, split, trained.task, config.answers, device, Labelled::yes, &progress);
+        return answer(*trained.model, split, trained.task, config.answers, device_named(config.use.device),
+                      Labelled::yes, &progress);
       });
 }
 

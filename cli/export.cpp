@@ -11,11 +11,8 @@
 #include "models/bert/hf.hpp"
 #include "models/language/gpt2.hpp"
 #include "models/layers/weights_io.hpp"
-#include "models/run/bert_run.hpp"
 #include "models/run/device.hpp"
-#include "models/run/language_run.hpp"
 #include "models/run/run.hpp"
-#include "models/run/text_run.hpp"
 #include "models/translation/marian.hpp"
 
 namespace attend {
@@ -60,21 +57,19 @@ void write(const fs::path& output, const NamedTensors& weights, const HfConfig& 
   staged.commit();
 }
 
-void write_language_model(const fs::path& run, const ExportConfig& config) {
-  check_gpt2_form(read_config<LanguageOptions>(run / "config.toml", UnknownKeys::ignore));
-  const LanguageRun trained = LanguageRun::load(run, config.checkpoint);
+void write(const fs::path& output, const LanguageRun& trained, const fs::path& /*run*/) {
+  check_gpt2_form(trained.options);
   const Tokenizer& tokenizer = trained.tokenizer;
   const Gpt2Config theirs{.options = trained.options, .vocabulary = tokenizer.size(), .eos = tokenizer.special().eos};
-  StagedDirectory staged(config.output);
+  StagedDirectory staged(output);
   write_file_atomic(staged.path() / "config.json", to_gpt2_config(theirs));
   save_tensors(staged.path() / "model.safetensors", to_gpt2(parameters_of(*trained.model)), {{"format", "pt"}});
   write_tokenizer(staged.path(), tokenizer, theirs.options.stack.max_positions, TextsFor::language_model);
   staged.commit();
 }
 
-void write_translation(const fs::path& run, const ExportConfig& config) {
-  check_marian_form(read_config<ModelConfig>(run / "config.toml", UnknownKeys::ignore));
-  const Run trained = Run::load(run, config.checkpoint);
+void write(const fs::path& output, const TranslationRun& trained, const fs::path& run) {
+  check_marian_form(trained.options);
   if (trained.tokenizers.factors.count() > 0) {
     throw UserError(run.string() + ": trained with --source-factors, which Hugging Face's MarianMT lacks",
                     "use the model with attend");
@@ -82,10 +77,10 @@ void write_translation(const fs::path& run, const ExportConfig& config) {
   const Tokenizer &src = trained.tokenizers.src, &tgt = trained.tokenizers.tgt;
   const SpecialIds& special = tgt.special();
   const MarianConfig theirs{
-      .model = trained.config,
+      .model = trained.options,
       .vocabulary = {.src = src.size(), .tgt = tgt.size()},
       .ids = {.eos = special.eos, .pad = special.pad >= 0 ? special.pad : special.bos, .start = special.bos}};
-  StagedDirectory staged(config.output);
+  StagedDirectory staged(output);
   export_marian_tokenizers(trained.tokenizers, theirs.ids.pad, staged.path());
   write_file_atomic(staged.path() / "config.json", to_marian_config(theirs));
   write_file_atomic(staged.path() / "generation_config.json", to_marian_generation_config(theirs));
@@ -94,49 +89,46 @@ void write_translation(const fs::path& run, const ExportConfig& config) {
   staged.commit();
 }
 
+void write(const fs::path& output, const TextRun& trained, const fs::path& run) {
+  if (trained.options.model != TextEncoderKind::bert) {
+    throw UserError(run.string() + ": --model " + std::string(name_of(trained.options.model)) +
+                        ", which attend export does not write with the head of a task",
+                    "export a run of --model bert");
+  }
+  if (const Pooling pooling = trained.options.pooling_of_run(); pooling != Pooling::cls) {
+    throw UserError(run.string() + ": its head reads --pooling " + std::string(name_of(pooling)) +
+                        ", but heads of Hugging Face transformers read [CLS]",
+                    "fine-tune again with --pooling cls, from an encoder pretrained with a --sequence-objective, which "
+                    "trains [CLS], and export that run");
+  }
+  write(output, parameters_of(*trained.model),
+        {.options = trained.options.encoder,
+         .vocabulary = trained.tokenizer.size(),
+         .pad = trained.tokenizer.special().pad,
+         .task = trained.task.kind,
+         .labels = trained.task.labels},
+        trained.tokenizer);
+}
+
+void write(const fs::path& output, const BertRun& trained, const fs::path& run) {
+  if (trained.is_permuted()) {
+    throw UserError(run.string() + ": a run of --objective permuted, whose queries Hugging Face's BERT does not have",
+                    "fine-tune it, and export that run");
+  }
+  write(output, trained.weights,
+        {.options = trained.options,
+         .vocabulary = trained.tokenizer.size(),
+         .pad = trained.tokenizer.special().pad,
+         .task = {},
+         .labels = {},
+         .heads = trained.fills_masks()},
+        trained.tokenizer);
+}
+
 void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
   refuse_existing(config.output, "--output");
-  const fs::path run = run_of_best_seed(config.run);
-  if (kind_of_run(run) == RunKind::train) {
-    write_translation(run, config);
-  } else if (kind_of_run(run) == RunKind::language) {
-    write_language_model(run, config);
-  } else if (kind_of_run(run) == RunKind::finetune) {
-    const TextRun trained = TextRun::load(run, config.checkpoint);
-    if (trained.options.model != TextEncoderKind::bert) {
-      throw UserError(run.string() + ": --model " + std::string(name_of(trained.options.model)) +
-                          ", which attend export does not write with the head of a task",
-                      "export a run of --model bert");
-    }
-    if (const Pooling pooling = trained.options.pooling_of_run(); pooling != Pooling::cls) {
-      throw UserError(
-          run.string() + ": its head reads --pooling " + std::string(name_of(pooling)) +
-              ", but heads of Hugging Face transformers read [CLS]",
-          "fine-tune again with --pooling cls, from an encoder pretrained with a --sequence-objective, which "
-          "trains [CLS], and export that run");
-    }
-    write(config.output, parameters_of(*trained.model),
-          {.options = trained.options.encoder,
-           .vocabulary = trained.tokenizer.size(),
-           .pad = trained.tokenizer.special().pad,
-           .task = trained.task.kind,
-           .labels = trained.task.labels},
-          trained.tokenizer);
-  } else {
-    const BertRun trained = BertRun::load(run, config.checkpoint);
-    if (trained.is_permuted()) {
-      throw UserError(run.string() + ": a run of --objective permuted, whose queries Hugging Face's BERT does not have",
-                      "fine-tune it, and export that run");
-    }
-    write(config.output, trained.weights,
-          {.options = trained.options,
-           .vocabulary = trained.tokenizer.size(),
-           .pad = trained.tokenizer.special().pad,
-           .task = {},
-           .labels = {},
-           .heads = trained.fills_masks()},
-          trained.tokenizer);
-  }
+  const fs::path path = run_of_best_seed(config.run);
+  std::visit([&](const auto& trained) { write(config.output, trained, path); }, load_run(path, config.checkpoint));
   log::info("exported {} to {}", config.run, config.output);
 }
 

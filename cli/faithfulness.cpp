@@ -13,7 +13,7 @@
 #include "core/log.hpp"
 #include "core/process.hpp"
 #include "eval/workers.hpp"
-#include "models/run/text_run.hpp"
+#include "models/run/kind.hpp"
 
 namespace attend {
 namespace {

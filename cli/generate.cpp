@@ -16,8 +16,7 @@
 #include "core/log.hpp"
 #include "core/process.hpp"
 #include "eval/generate.hpp"
-#include "models/run/device.hpp"
-#include "models/run/language_run.hpp"
+#include "models/run/run.hpp"
 
 namespace attend {
 namespace {
@@ -118,8 +117,7 @@ void run(const GenerateCommandConfig& config, const OptionOrigins& /*origins*/) 
   at::set_num_threads(static_cast<int>(config.generate.threads));
   std::optional<InputLines> input;  // opened first, to report an unreadable file at once
   if (config.prompt.empty()) input.emplace(config.input, config.lines);
-  const LanguageRun trained = LanguageRun::load(config.run, config.use.checkpoint, device_named(config.use.device));
-  freeze(*trained.model, config.use.precision);
+  const auto trained = load_run_as<LanguageRun>(config.run, config.use);
   input ? continue_lines(config, *input, trained) : continue_prompts(config, trained);
 }
 

@@ -18,9 +18,8 @@
 #include "core/process.hpp"
 #include "core/text.hpp"
 #include "eval/score.hpp"
+#include "models/run/kind.hpp"
 #include "models/run/new_run.hpp"
-#include "models/run/run.hpp"
-#include "models/run/text_run.hpp"
 
 namespace attend {
 namespace {

@@ -24,11 +24,8 @@
 #include "data/text/parallel.hpp"
 #include "models/language/language_options.hpp"
 #include "models/ops/dispatch.hpp"
-#include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
-#include "models/run/language_run.hpp"
 #include "models/run/run.hpp"
-#include "models/run/text_run.hpp"
 #include "models/translation/config.hpp"
 #include "train/trainer.hpp"
 
@@ -156,35 +153,34 @@ struct TranslationOptions {
   }
 };
 
+void about_model(const fs::path& run, const ModelConfig& /*model*/) {
+  about_options(read_config<TranslationOptions>(run / "config.toml", UnknownKeys::ignore));
+  const auto tokenizers = TokenizerPair::load(run / "tokenizer");
+  about_tokenizer(tokenizers.joint() ? "tokenizer" : "source tokenizer", tokenizers.src);
+  if (!tokenizers.joint()) about_tokenizer("target tokenizer", tokenizers.tgt);
+}
+
+void about_model(const fs::path& run, const BertOptions& options) {
+  say("objective", name_of(objective_of_run(run)));
+  about_options(options);
+  about_tokenizer("tokenizer", load_run_tokenizer(run));
+}
+
+void about_model(const fs::path& run, const LanguageOptions& options) {
+  about_options(options, {}, [&](const BoundOption& option) { return options.reads(option); });
+  about_tokenizer("tokenizer", Tokenizer::load(run / "tokenizer" / kJointTokenizer));
+}
+
+void about_model(const fs::path& run, const TextModelOptions& options) {
+  const LabelledTask task = load_run_task(run);
+  about_options(options, facts_of(task.kind));
+  about_options(task, facts_of(task.kind));
+  about_tokenizer("tokenizer", load_run_tokenizer(run));
+}
+
 void about_run(const fs::path& path) {
   say("run", join(characters_of(path.string())));
-  const fs::path config = path / "config.toml";
-  switch (kind_of_run(path)) {
-    case RunKind::train: {
-      about_options(read_config<TranslationOptions>(config, UnknownKeys::ignore));
-      const auto tokenizers = TokenizerPair::load(path / "tokenizer");
-      about_tokenizer(tokenizers.joint() ? "tokenizer" : "source tokenizer", tokenizers.src);
-      if (!tokenizers.joint()) about_tokenizer("target tokenizer", tokenizers.tgt);
-      break;
-    }
-    case RunKind::pretrain:
-      say("objective", name_of(objective_of_run(path)));
-      about_options(read_config<BertOptions>(config, UnknownKeys::ignore));
-      about_tokenizer("tokenizer", load_run_tokenizer(path));
-      break;
-    case RunKind::language: {
-      const auto options = read_config<LanguageOptions>(config, UnknownKeys::ignore);
-      about_options(options, {}, [&](const BoundOption& option) { return options.reads(option); });
-      about_tokenizer("tokenizer", Tokenizer::load(path / "tokenizer" / kJointTokenizer));
-      break;
-    }
-    case RunKind::finetune: {
-      const LabelledTask task = load_run_task(path);
-      about_options(read_config<TextModelOptions>(config, UnknownKeys::ignore), facts_of(task.kind));
-      about_options(task, facts_of(task.kind));
-      about_tokenizer("tokenizer", load_run_tokenizer(path));
-    }
-  }
+  std::visit([&](const auto& options) { about_model(path, options); }, options_of_run(path));
   about_scores(path);
   std::string steps;
   for (const std::int64_t step : checkpoint_steps(path)) steps += (steps.empty() ? "" : ", ") + std::to_string(step);

@@ -20,7 +20,6 @@
 #include "eval/neighbours.hpp"
 #include "models/run/device.hpp"
 #include "models/run/embedding_table.hpp"
-#include "models/run/text_run.hpp"
 
 namespace attend {
 namespace {
@@ -122,7 +121,7 @@ struct NeighboursConfig {
     if (!vectors.empty()) {
       return WordSpace(table_of(read_word_vectors(vectors, most), name_of_input(vectors)), ignore_case);
     }
-    const auto [tokenizer, table_VE] = load_embedding_table(run_of_best_seed(run), checkpoint, table);
+    const auto [tokenizer, table_VE] = load_embedding_table(run, checkpoint, table);
     return WordSpace(table_of(tokenizer, table_VE, most, run), ignore_case);
   }
 };

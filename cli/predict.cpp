@@ -21,10 +21,7 @@
 #include "data/text/lines.hpp"
 #include "eval/answers/answers.hpp"
 #include "eval/encoder_output.hpp"
-#include "models/run/bert_run.hpp"
-#include "models/run/device.hpp"
 #include "models/run/run.hpp"
-#include "models/run/text_run.hpp"
 
 namespace attend {
 namespace {
@@ -120,7 +117,14 @@ void predict_file(const std::string& file, const TaskSplit& split, const AnswerS
   }
 }
 
-void predict_tuned(const PredictConfig& config, const TextRun& run, torch::Device device) {
+void predict_tuned(PredictConfig config, const OptionOrigins& origins, const TextRun& run) {
+  refuse_inapplicable(config, given_place(origins), facts_of(run.task.kind));
+  if (!config.json) refuse_given("nbest", origins, "without --json");
+  adopt_answers(config.answers, config.run, origins);
+  if (!run.task.may_lack_answers) {
+    refuse_given("null-threshold", origins, "for " + config.run + ": every question of its task has an answer");
+  }
+  const torch::Device device = device_named(config.use.device);
   const auto answer_all = [&](const TaskSplit& split, WorkProgress& progress) {
     return answer(*run.model, split, run.task, config.answers, device, Labelled::no, &progress);
   };
@@ -169,11 +173,10 @@ void predict_prompted(const PredictConfig& config) {
   input.log_counts();
 }
 
-void fill(const PredictConfig& config, torch::Device device) {
+void fill(const PredictConfig& config) {
   InputLines input(config.input, config.lines);
-  const BertRun run = BertRun::load(config.run, config.use.checkpoint, device);
+  const auto run = load_run_as<BertRun>(config.run, config.use);
   run.check_fills_masks(config.run);
-  freeze(*run.model, config.use.precision);
   WorkProgress progress(work_on_lines({config.input}, config.lines));
   std::int64_t num_cut = 0, num_without = 0;
   for (std::string line; input.next(line);) {
@@ -198,35 +201,25 @@ void fill(const PredictConfig& config, torch::Device device) {
   if (num_without > 0) log::warn("{} without [MASK]: nothing to fill in", counted(num_without, "text"));
 }
 
-void run(const PredictConfig& given, const OptionOrigins& origins) {
+void run(const PredictConfig& config, const OptionOrigins& origins) {
   signals::install();
-  PredictConfig config = given;
-  const torch::Device device = device_named(config.use.device);
-  if (config.fill_mask) {
-    fill(config, device);
-  } else if (config.prompt.is_given()) {
-    predict_prompted(config);
-  } else {
-    const RunKind kind = kind_of_run(run_of_best_seed(config.run));
-    if (kind == RunKind::language) {
-      throw UserError(
-          config.run + ": a language model without a task",
-          "describe one in words: --prompt FILE; or fine-tune it: attend finetune --init-from " + config.run);
-    }
-    if (kind == RunKind::pretrain) {
-      throw UserError(config.run + ": a pretrained encoder without a task",
-                      "fill in [MASK] with --fill-mask, or fine-tune it: attend finetune --init-from " + config.run);
-    }
-    const TextRun trained = TextRun::load(config.run, config.use.checkpoint, device);
-    refuse_inapplicable(config, given_place(origins), facts_of(trained.task.kind));
-    if (!config.json) refuse_given("nbest", origins, "without --json");
-    adopt_answers(config.answers, config.run, origins);
-    if (!trained.task.may_lack_answers) {
-      refuse_given("null-threshold", origins, "for " + config.run + ": every question of its task has an answer");
-    }
-    freeze(*trained.model, config.use.precision);
-    predict_tuned(config, trained, device);
-  }
+  if (config.fill_mask) return fill(config);
+  if (config.prompt.is_given()) return predict_prompted(config);
+  std::visit(overloaded{[&](const TextRun& run) { predict_tuned(config, origins, run); },
+                        [&](const LanguageRun&) {
+                          throw UserError(config.run + ": a language model without a task",
+                                          "describe one in words: --prompt FILE; or fine-tune it: attend finetune "
+                                          "--init-from " +
+                                              config.run);
+                        },
+                        [&](const BertRun&) {
+                          throw UserError(config.run + ": a pretrained encoder without a task",
+                                          "fill in [MASK] with --fill-mask, or fine-tune it: attend finetune "
+                                          "--init-from " +
+                                              config.run);
+                        },
+                        [&](const TranslationRun& run) { refuse_kind(config.run, run.kKind, TextRun::kKind); }},
+             load_run(config.run, config.use));
 }
 
 }  // namespace

@@ -6,14 +6,12 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "data/task/record_format.hpp"
-#include "models/run/device.hpp"
 
 namespace attend {
 
 PromptedRun::PromptedRun(const std::filesystem::path& run, const ModelOptions& use, const PromptConfig& config,
                          const std::string& data)
-    : prompt_(Prompt::load(config.prompt)), run_(LanguageRun::load(run, use.checkpoint, device_named(use.device))) {
-  freeze(*run_.model, use.precision);
+    : prompt_(Prompt::load(config.prompt)), run_(load_run_as<LanguageRun>(run, use)) {
   const std::vector<LabelledText> shots = read_shots(config, data);
   model_.emplace(*run_.model, run_.tokenizer, prompt_, shots, config.calibrate);
   if (model_->divides()) {

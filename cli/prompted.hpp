@@ -14,7 +14,7 @@
 #include "eval/answers/answers.hpp"
 #include "eval/prompt.hpp"
 #include "models/run/device.hpp"
-#include "models/run/language_run.hpp"
+#include "models/run/run.hpp"
 
 namespace attend {
 

@@ -121,7 +121,7 @@ void run(const ScoreCommandConfig& config, const OptionOrigins& origins) {
   refuse_inapplicable(config, given_place(origins), {{std::string(ScoreCommandConfig::kModel), model}});
   signals::install();
   at::set_num_threads(static_cast<int>(config.score.threads));
-  if (kind != RunKind::train) return score_texts(config, kind);
+  if (kind != RunKind::train) return score_texts(config);
   check_translations(config);
   score_translations(config);
 }

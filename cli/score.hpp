@@ -22,7 +22,6 @@
 #include "data/tokenizer/tokenizer.hpp"
 #include "eval/forced_decoding.hpp"
 #include "eval/score.hpp"
-#include "models/run/device.hpp"
 #include "models/run/run.hpp"
 
 namespace attend {
@@ -101,7 +100,7 @@ struct ScoreCommandConfig {
 void score_translations(const ScoreCommandConfig& config);
 
 // By a run of attend pretrain: a language model, or a BERT.
-void score_texts(const ScoreCommandConfig& config, RunKind kind);
+void score_texts(const ScoreCommandConfig& config);
 
 // The output of attend score that its two uses share.
 

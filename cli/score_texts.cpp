@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/input.hpp"
@@ -16,9 +17,7 @@
 #include "eval/encoder_output.hpp"
 #include "eval/language_score.hpp"
 #include "models/layers/layers.hpp"
-#include "models/run/bert_run.hpp"
-#include "models/run/device.hpp"
-#include "models/run/language_run.hpp"
+#include "models/run/run.hpp"
 
 namespace attend {
 namespace {
@@ -31,16 +30,14 @@ class TextScorer {
   using Score = LanguageScore;
   using Tally = LanguageTally;
 
-  TextScorer(const ScoreCommandConfig& config, RunKind kind) : config_(config) {
-    const torch::Device device = device_named(config.use.device);
-    if (kind == RunKind::language) {
-      language_ = LanguageRun::load(config.run, config.use.checkpoint, device);
-      freeze(*language_->model, config.use.precision);
+  explicit TextScorer(const ScoreCommandConfig& config) : config_(config) {
+    AnyRun loaded = load_run(config.run, config.use);
+    if (auto* language = std::get_if<LanguageRun>(&loaded)) {
+      language_ = std::move(*language);
       if (config.window) choose_window(*config.window);
     } else {
-      bert_ = BertRun::load(config.run, config.use.checkpoint, device);
+      bert_ = std::get<BertRun>(std::move(loaded));
       bert_->check_fills_masks(config.run);
-      freeze(*bert_->model, config.use.precision);
     }
   }
 
@@ -100,9 +97,9 @@ class TextScorer {
   std::optional<BertRun> bert_;
 };
 
-void score_lines(const ScoreCommandConfig& config, RunKind kind) {
+void score_lines(const ScoreCommandConfig& config) {
   InputLines input(config.input, {});  // opened first, to report an unreadable file at once
-  const TextScorer scorer(config, kind);
+  const TextScorer scorer(config);
   WorkProgress progress(work_on_lines({config.input}, {}));
   LanguageTally tally;
   std::vector<std::string> lines;
@@ -122,10 +119,10 @@ void score_lines(const ScoreCommandConfig& config, RunKind kind) {
 
 }  // namespace
 
-void score_texts(const ScoreCommandConfig& config, RunKind kind) {
-  if (config.contrast.empty()) return score_lines(config, kind);
+void score_texts(const ScoreCommandConfig& config) {
+  if (config.contrast.empty()) return score_lines(config);
   const std::vector<MinimalPair> pairs = read_minimal_pairs(config.contrast, PairsOf::texts);
-  score_pairs(config, pairs, TextScorer(config, kind));
+  score_pairs(config, pairs, TextScorer(config));
 }
 
 }  // namespace attend

@@ -18,7 +18,6 @@
 #include "data/text/parallel.hpp"
 #include "eval/score.hpp"
 #include "eval/translate.hpp"
-#include "models/run/device.hpp"
 #include "models/run/run.hpp"
 
 namespace attend {
@@ -77,9 +76,8 @@ class TranslationScorer {
   using Tally = ScoreTally;
 
   explicit TranslationScorer(const ScoreCommandConfig& config)
-      : config_(config), trained_(Run::load(config.run, config.use.checkpoint, device_named(config.use.device))) {
+      : config_(config), trained_(load_run_as<TranslationRun>(config.run, config.use)) {
     check_factor_files(trained_.tokenizers, config.run, config.factors.source_factors.size());
-    freeze(*trained_.model, config.use.precision);
   }
 
   const Tokenizer& tokenizer() const { return trained_.tokenizers.tgt; }
@@ -119,7 +117,7 @@ class TranslationScorer {
   }
 
   const ScoreCommandConfig& config_;
-  Run trained_;
+  TranslationRun trained_;
 };
 
 // Scores and prints all lines, and finally their sums.

@@ -21,7 +21,6 @@
 #include "eval/pair_attention.hpp"
 #include "eval/postprocess.hpp"
 #include "eval/translate.hpp"
-#include "models/run/device.hpp"
 #include "models/run/run.hpp"
 
 namespace attend {
@@ -29,9 +28,9 @@ namespace {
 
 // The runs of a call: those that translate, one or an ensemble, and perhaps one that reranks.
 struct TranslatingRuns {
-  std::vector<Run> together;
+  std::vector<TranslationRun> together;
   std::vector<double> weights;
-  std::optional<Run> rerank = {};
+  std::optional<TranslationRun> rerank = {};
 
   // The models that join the first in the ensemble.
   Companions companions(EnsembleKind kind) const {
@@ -45,21 +44,22 @@ struct TranslatingRuns {
   // The most source pieces that all models of the ensemble read.
   std::size_t most_pieces() const {
     std::size_t most = kMostPieces;
-    for (const Run& trained : together) most = std::min(most, most_source_pieces(*trained.model));
+    for (const TranslationRun& trained : together) most = std::min(most, most_source_pieces(*trained.model));
     return most;
   }
 };
 
-void refuse_without_weights(const Run& trained, const OptionOrigins& origins, const std::string& run) {
-  const bool hard = trained.config.attention == ChoiceKind::hard;
-  if (!hard && trained.config.model != ModelKind::fixed) return;
+void refuse_without_weights(const TranslationRun& trained, const OptionOrigins& origins, const std::string& run) {
+  const bool hard = trained.options.attention == ChoiceKind::hard;
+  if (!hard && trained.options.model != ModelKind::fixed) return;
   throw UserError(
       origins("attention-threshold") + ": " + run +
           (hard ? " has hard attention, which selects one position instead of weighting all" : " has no attention"),
       "leave it out");
 }
 
-void refuse_other_target(const Run& trained, const std::string& run, const Run& first, const std::string& first_run) {
+void refuse_other_target(const TranslationRun& trained, const std::string& run, const TranslationRun& first,
+                         const std::string& first_run) {
   const Tokenizer &tgt = trained.tokenizers.tgt, &expected = first.tokenizers.tgt;
   if (tgt.hash() != expected.hash()) {
     throw UserError(run + ": another target tokenizer than that of " + first_run,
@@ -86,7 +86,7 @@ void refuse_word_order(const TranslateConfig& config, const OptionOrigins& origi
 }
 
 // The factors of a line are those of the first run.
-void refuse_factors(const Run& trained, const std::string& run) {
+void refuse_factors(const TranslationRun& trained, const std::string& run) {
   if (trained.tokenizers.factors.count() == 0) return;
   throw UserError(run + ": trained with --source-factors, which only the first run may be", "name another run");
 }
@@ -94,9 +94,8 @@ void refuse_factors(const Run& trained, const std::string& run) {
 // Loads and freezes the runs. Throws UserError if one cannot do what the options ask, or does not fit the others.
 TranslatingRuns load_runs(const TranslateConfig& config, const OptionOrigins& origins) {
   TranslatingRuns runs{.together = {}, .weights = config.ensemble.weights_of(config.runs.size(), origins)};
-  const auto device = device_named(config.use.device);
   for (const std::string& path : config.runs) {
-    const Run& trained = runs.together.emplace_back(Run::load(path, config.use.checkpoint, device));
+    const auto& trained = runs.together.emplace_back(load_run_as<TranslationRun>(path, config.use));
     if (runs.together.size() == 1) {
       check_factor_files(trained.tokenizers, path, config.factors.source_factors.size());
     } else {
@@ -104,17 +103,17 @@ TranslatingRuns load_runs(const TranslateConfig& config, const OptionOrigins& or
     }
     refuse_other_target(trained, path, runs.together.front(), config.runs.front());
     if (config.translator.search.attention_threshold > 0) refuse_without_weights(trained, origins, path);
-    if (config.translator.search.coverage_penalty > 0 && trained.config.model == ModelKind::fixed) {
+    if (config.translator.search.coverage_penalty > 0 && trained.options.model == ModelKind::fixed) {
       throw UserError(origins("coverage-penalty") + ": " + path + " has no attention", "leave it out");
     }
   }
   if (runs.together.front().tokenizers.tgt.is_reversed()) refuse_word_order(config, origins);
   if (!config.rerank.rerank.empty()) {
-    runs.rerank = Run::load(config.rerank.rerank, config.checkpoint_of_reranker(), device);
+    ModelOptions use = config.use;
+    use.checkpoint = config.checkpoint_of_reranker();
+    runs.rerank = load_run_as<TranslationRun>(config.rerank.rerank, use);
     refuse_factors(*runs.rerank, config.rerank.rerank);
   }
-  for (const Run& trained : runs.together) freeze(*trained.model, config.use.precision);
-  if (runs.rerank) freeze(*runs.rerank->model, config.use.precision);
   return runs;
 }
 
@@ -132,7 +131,7 @@ void print(const std::vector<Translation>& translations, std::int64_t number, bo
 // Aligns lines with their best translations, which must still have their unknown words.
 class Aligner {
  public:
-  Aligner(const TranslateConfig& config, const Run& trained, const PairAttentionOptions& options)
+  Aligner(const TranslateConfig& config, const TranslationRun& trained, const PairAttentionOptions& options)
       : tokenizers_(trained.tokenizers),
         file_(config.alignment, trained, config.runs.front(), config.alignment_layer, "--alignment-layer"),
         pairs_(trained, options,
@@ -193,7 +192,7 @@ struct Extras {
 void translate(const TranslateConfig& config, const std::vector<std::string>& names, std::deque<InputLines>& inputs,
                FactorReader& factors, const TranslatingRuns& runs, Extras& extras) {
   WorkProgress progress(work_on_lines(names, config.lines));
-  const Run& first = runs.together.front();
+  const TranslationRun& first = runs.together.front();
   Translator translator(*first.model, first.tokenizers, config.translator, &progress);
   if (runs.together.size() > 1) translator.add_models(runs.companions(config.ensemble.ensemble));
   if (runs.rerank) {
@@ -242,7 +241,7 @@ void run(const TranslateConfig& config, const OptionOrigins& origins) {
   if (!config.alignment.empty()) refuse_existing(config.alignment, "--alignment");
   if (!config.scores.empty()) refuse_existing(config.scores, "--scores");
   const TranslatingRuns runs = load_runs(config, origins);
-  const Run& first = runs.together.front();
+  const TranslationRun& first = runs.together.front();
   Extras extras;
   if (config.asked.any()) {
     extras.asked.emplace(config.asked, first.tokenizers.tgt);

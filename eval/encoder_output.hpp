@@ -17,7 +17,7 @@
 #include "eval/language_score.hpp"
 #include "models/bert/bert.hpp"
 #include "models/layers/pass.hpp"
-#include "models/run/bert_run.hpp"
+#include "models/run/run.hpp"
 #include "models/text/pooling.hpp"
 
 namespace attend {

@@ -14,7 +14,7 @@
 #include "eval/forced_decoding.hpp"
 #include "eval/score.hpp"
 #include "models/language/language_model.hpp"
-#include "models/run/language_run.hpp"
+#include "models/run/run.hpp"
 
 namespace attend {
 

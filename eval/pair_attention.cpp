@@ -146,8 +146,8 @@ PiecePair source_in_pieces(const TokenizerPair& tokenizers, const std::string& l
 }
 
 // Also fills `batch` with the pairs.
-AttentionRecorder observe(const Run& trained, const PairAttentionOptions& options, const std::vector<PiecePair>& pairs,
-                          Batch& batch) {
+AttentionRecorder observe(const TranslationRun& trained, const PairAttentionOptions& options,
+                          const std::vector<PiecePair>& pairs, Batch& batch) {
   const c10::InferenceMode inference;
   std::vector<std::vector<std::int32_t>> sources;
   IdSpans tgt, labels;
@@ -191,7 +191,7 @@ PiecesOfWords source_words(const PiecePair& pair) { return pieces_of_words(pair.
 
 PiecesOfWords target_words(const PiecePair& pair) { return pieces_of_words(pair.target, pair.target_bytes); }
 
-PairAttention::PairAttention(const Run& trained, const PairAttentionOptions& options, Take take)
+PairAttention::PairAttention(const TranslationRun& trained, const PairAttentionOptions& options, Take take)
     : trained_(trained), options_(options), take_(std::move(take)) {}
 
 void PairAttention::add(PiecePair pair) {
@@ -230,12 +230,12 @@ void PairAttention::observe_waiting() {
   longest_source_ = longest_target_ = 0;
 }
 
-std::int64_t num_cross_layers(const Run& trained) {
+std::int64_t num_cross_layers(const TranslationRun& trained) {
   Batch batch;
   return std::ssize(observe(trained, {.only = AttentionPlace::cross}, {PiecePair{}}, batch).layers);
 }
 
-AlignmentFile::AlignmentFile(const std::string& file, const Run& trained, const std::string& run,
+AlignmentFile::AlignmentFile(const std::string& file, const TranslationRun& trained, const std::string& run,
                              std::optional<std::int64_t> layer, const std::string& layer_option)
     : file_(file) {
   const std::int64_t num_layers = num_cross_layers(trained);

@@ -98,7 +98,7 @@ class PairAttention {
   using Take = std::function<void(const PiecePair& pair, const SentenceAttention& attention)>;
 
   // `trained` must outlive this.
-  PairAttention(const Run& trained, const PairAttentionOptions& options, Take take);
+  PairAttention(const TranslationRun& trained, const PairAttentionOptions& options, Take take);
 
   void add(PiecePair pair);
   void finish() { observe_waiting(); }
@@ -106,7 +106,7 @@ class PairAttention {
  private:
   void observe_waiting();
 
-  const Run& trained_;
+  const TranslationRun& trained_;
   PairAttentionOptions options_;
   Take take_;
   std::vector<PiecePair> waiting_;
@@ -115,7 +115,7 @@ class PairAttention {
 };
 
 // The number of decoder layers that attend to the source; 0 for a model without attention.
-std::int64_t num_cross_layers(const Run& trained);
+std::int64_t num_cross_layers(const TranslationRun& trained);
 
 // A file of word alignments (eval/pair_attention.hpp), a line of links for each pair: those of one decoder layer,
 // averaged over its heads. It appears with commit(), or not at all.
@@ -123,8 +123,8 @@ class AlignmentFile {
  public:
   // Without a `layer` the last one is used. UserError if the model of the run directory `run` has no attention to the
   // source or, naming `layer_option`, lacks that layer.
-  AlignmentFile(const std::string& file, const Run& trained, const std::string& run, std::optional<std::int64_t> layer,
-                const std::string& layer_option);
+  AlignmentFile(const std::string& file, const TranslationRun& trained, const std::string& run,
+                std::optional<std::int64_t> layer, const std::string& layer_option);
 
   // The line of a pair without pieces is empty.
   void write(const PiecePair& pair, const SentenceAttention& attention);

@@ -16,7 +16,7 @@ bool is_of_blank(const Translation& translation) { return translation.hypothesis
 
 }  // namespace
 
-void rerank(const Run& run, const RerankConfig& config, const ScoreConfig& scoring,
+void rerank(const TranslationRun& run, const RerankConfig& config, const ScoreConfig& scoring,
             const std::vector<std::string>& lines, std::vector<std::vector<Translation>>& translations) {
   std::vector<std::string> sources, targets;
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -51,7 +51,7 @@ std::string text_of_word(const PiecePair& pair, const std::vector<std::int64_t>&
 
 }  // namespace
 
-UnknownWords::UnknownWords(const Run& trained, const std::string& run, const std::string& dictionary,
+UnknownWords::UnknownWords(const TranslationRun& trained, const std::string& run, const std::string& dictionary,
                            const PairAttentionOptions& options)
     : tokenizers_(trained.tokenizers),
       pairs_(trained, options, [this](const PiecePair& pair, const SentenceAttention& attention) {

@@ -58,7 +58,7 @@ struct RerankConfig {
 
 // Adds to the scores of each line's translations and sorts them, the highest first; of equal ones the earlier. That of
 // a blank line keeps its score. The labels of source factors that follow a line are not read.
-void rerank(const Run& run, const RerankConfig& config, const ScoreConfig& scoring,
+void rerank(const TranslationRun& run, const RerankConfig& config, const ScoreConfig& scoring,
             const std::vector<std::string>& lines, std::vector<std::vector<Translation>>& translations);
 
 // Replaces unknown words of translations (Luong et al. 2015, arXiv 1410.8206, section 3.3; Jean et al. 2015, arXiv
@@ -71,7 +71,7 @@ class UnknownWords {
   // `dictionary`: a file of lines "source<TAB>target", of which the first for a source word counts; empty: none.
   // `options` observe cross-attention as in search. UserError if the model has no attention to the source, or for a
   // malformed line. `trained` must outlive this.
-  UnknownWords(const Run& trained, const std::string& run, const std::string& dictionary,
+  UnknownWords(const TranslationRun& trained, const std::string& run, const std::string& dictionary,
                const PairAttentionOptions& options);
 
   // Replaces the unknown words in the texts of the translations of a line. The attention is that of the decoder's last

@@ -61,7 +61,7 @@ std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batc
   return sentences;
 }
 
-std::vector<TargetScore> score(const Run& run, std::span<const std::string> sources,
+std::vector<TargetScore> score(const TranslationRun& run, std::span<const std::string> sources,
                                std::span<const std::string> targets, const ScoreConfig& config,
                                WorkProgress* progress) {
   ensure(sources.size() == targets.size(), "as many target lines as source lines");

@@ -82,7 +82,7 @@ std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batc
 // sentence alone, on either side; one of more than most_source_pieces() or kMostPieces is cut. The sums depend on
 // batches only by rounding. `progress` counts scored lines. Interrupted after SIGINT or SIGTERM, which are polled
 // before every batch.
-std::vector<TargetScore> score(const Run& run, std::span<const std::string> sources,
+std::vector<TargetScore> score(const TranslationRun& run, std::span<const std::string> sources,
                                std::span<const std::string> targets, const ScoreConfig& config,
                                WorkProgress* progress = nullptr);
 

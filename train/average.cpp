@@ -17,7 +17,7 @@
 #include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/new_run.hpp"
-#include "models/run/text_run.hpp"
+#include "models/run/kind.hpp"
 #include "train/checkpoint.hpp"
 
 namespace attend {

@@ -10,7 +10,7 @@
 
 #include "core/options.hpp"
 #include "models/ops/weight.hpp"
-#include "models/run/run.hpp"
+#include "models/run/kind.hpp"
 #include "train/distributed/launch.hpp"
 
 namespace attend {

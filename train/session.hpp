@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/options.hpp"
-#include "models/run/run.hpp"
+#include "models/run/kind.hpp"
 #include "train/distributed/launch.hpp"
 #include "train/optimiser.hpp"
 #include "train/run_directory.hpp"

@@ -13,7 +13,7 @@
 #include "core/process.hpp"
 #include "data/batch/batch.hpp"
 #include "data/task/record_format.hpp"
-#include "models/run/text_run.hpp"
+#include "models/run/kind.hpp"
 #include "models/text/text_model.hpp"
 
 namespace attend {

@@ -30,8 +30,8 @@ struct PieceVectors {
   torch::Tensor table_VE = {};
 };
 
-// A table of the run at `path`, which must not be a run over several seeds; nullopt: source or input. Throws UserError
-// naming the tables of the run if it has no such table, and as loading the run does.
+// A table of the run at `path`; nullopt: source or input. Throws UserError naming the tables of the run if it has no
+// such table, and as load_run.
 PieceVectors load_embedding_table(const std::filesystem::path& path, const std::string& checkpoint,
                                   std::optional<EmbeddingTable> table);
 

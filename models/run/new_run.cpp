@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -11,9 +12,7 @@
 #include "core/files.hpp"
 #include "core/safetensors.hpp"
 #include "models/bert/bert_config.hpp"
-#include "models/run/bert_run.hpp"
 #include "models/run/checkpoint_reader.hpp"
-#include "models/run/language_run.hpp"
 #include "models/run/run.hpp"
 #include "models/text/pooling.hpp"
 #include "models/translation/factory.hpp"
@@ -175,56 +174,51 @@ std::vector<AttentionPlace> prunable_places(const fs::path& run) {
   const auto refuse_recurrent = [&](bool recurrent) {
     if (recurrent) throw UserError(what + ", but it is a recurrent model", "give a run of a Transformer");
   };
-  const fs::path file = run / "config.toml";
-  switch (kind_of_run(run)) {
-    case RunKind::train: {
-      const auto config = read_config<ModelConfig>(file, UnknownKeys::ignore);
-      refuse_recurrent(config.model != ModelKind::transformer);
-      std::vector<AttentionPlace> places = {AttentionPlace::cross};
-      if (is_prunable(block_of(config, StackChoice::encoder))) places.push_back(AttentionPlace::encoder);
-      if (is_prunable(block_of(config, StackChoice::decoder))) places.push_back(AttentionPlace::decoder);
-      return places;
-    }
-    case RunKind::pretrain:
-      return of_layers(read_config<BertOptions>(file, UnknownKeys::ignore), AttentionPlace::encoder);
-    case RunKind::language: {
-      const auto options = read_config<LanguageOptions>(file, UnknownKeys::ignore);
-      refuse_recurrent(options.is_recurrent());
-      return of_layers(options.stack, AttentionPlace::decoder);
-    }
-    case RunKind::finetune: throw UserError(what + ", but it is fine-tuned", "prune the run that it was tuned from");
-  }
-  return {};
+  return std::visit(overloaded{[&](const ModelConfig& options) {
+                                 refuse_recurrent(options.model != ModelKind::transformer);
+                                 std::vector<AttentionPlace> places = {AttentionPlace::cross};
+                                 if (is_prunable(block_of(options, StackChoice::encoder)))
+                                   places.push_back(AttentionPlace::encoder);
+                                 if (is_prunable(block_of(options, StackChoice::decoder)))
+                                   places.push_back(AttentionPlace::decoder);
+                                 return places;
+                               },
+                               [&](const BertOptions& options) { return of_layers(options, AttentionPlace::encoder); },
+                               [&](const LanguageOptions& options) {
+                                 refuse_recurrent(options.is_recurrent());
+                                 return of_layers(options.stack, AttentionPlace::decoder);
+                               },
+                               [&](const TextModelOptions&) -> std::vector<AttentionPlace> {
+                                 throw UserError(what + ", but it is fine-tuned",
+                                                 "prune the run that it was tuned from");
+                               }},
+                    options_of_run(run));
 }
 
 void write_pruned_run(const fs::path& run, const std::string& checkpoint, std::span<const HeadPlace> removed,
                       const fs::path& pruned) {
   prunable_places(run);  // throws if there are none
-  switch (kind_of_run(run)) {
-    case RunKind::train: {
-      const Run whole = Run::load(run, checkpoint);
-      const BlockConfig block = block_config(whole.config.block, *whole.config.width, option_place);
-      const VocabularySizes sizes = sizes_of(whole.tokenizers);
-      return write_cut(run, pruned, whole.config, whole.tokenizers, weights_of(*whole.model), {block, removed},
-                       [&](const ModelConfig& config) { return make_seq2seq(config, sizes, std::nullopt); });
-    }
-    case RunKind::pretrain: {
-      const BertRun whole = BertRun::load(run, checkpoint);
-      const std::int64_t vocabulary = whole.tokenizer.size();
-      const BlockConfig block = bert_config(whole.options, vocabulary).block;
-      return write_cut(
-          run, pruned, whole.options, whole.tokenizer, whole.weights, {block, removed},
-          [&](const BertOptions& options) { return BertForPretraining(bert_config(options, vocabulary)); });
-    }
-    case RunKind::language: {
-      const LanguageRun whole = LanguageRun::load(run, checkpoint);
-      const std::int64_t vocabulary = whole.tokenizer.size();
-      const BlockConfig block = bert_config(whole.options.stack, vocabulary, AttentionPlace::decoder).block;
-      return write_cut(run, pruned, whole.options, whole.tokenizer, weights_of(*whole.model), {block, removed},
-                       [&](const LanguageOptions& options) { return make_language_model(options, vocabulary); });
-    }
-    case RunKind::finetune: break;  // refused
-  }
+  const auto write = overloaded{
+      [&](const TranslationRun& whole) {
+        const BlockConfig block = block_config(whole.options.block, *whole.options.width, option_place);
+        const VocabularySizes sizes = sizes_of(whole.tokenizers);
+        write_cut(run, pruned, whole.options, whole.tokenizers, weights_of(*whole.model), {block, removed},
+                  [&](const ModelConfig& options) { return make_seq2seq(options, sizes, std::nullopt); });
+      },
+      [&](const BertRun& whole) {
+        const std::int64_t vocabulary = whole.tokenizer.size();
+        const BlockConfig block = bert_config(whole.options, vocabulary).block;
+        write_cut(run, pruned, whole.options, whole.tokenizer, whole.weights, {block, removed},
+                  [&](const BertOptions& options) { return BertForPretraining(bert_config(options, vocabulary)); });
+      },
+      [&](const LanguageRun& whole) {
+        const std::int64_t vocabulary = whole.tokenizer.size();
+        const BlockConfig block = bert_config(whole.options.stack, vocabulary, AttentionPlace::decoder).block;
+        write_cut(run, pruned, whole.options, whole.tokenizer, weights_of(*whole.model), {block, removed},
+                  [&](const LanguageOptions& options) { return make_language_model(options, vocabulary); });
+      },
+      [](const TextRun&) {}};  // refused
+  std::visit(write, load_run(run, checkpoint));
 }
 
 }  // namespace attend

@@ -1,132 +1,157 @@
 #include "models/run/run.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <utility>
-#include <vector>
+#include <string_view>
 
 #include "core/error.hpp"
-#include "core/json.hpp"
-#include "core/options.hpp"
+#include "core/files.hpp"
 #include "core/text.hpp"
+#include "data/corpus/instances.hpp"
+#include "models/layers/layers.hpp"
+#include "models/run/checkpoint_reader.hpp"
 #include "models/translation/factory.hpp"
 
 namespace attend {
+
 namespace fs = std::filesystem;
 
 namespace {
 
-// The format of a run's files, raised when those of older programs can no longer be used. In format 1 some options of
-// BERT have other names; runs of attend train can still be read.
-constexpr std::int64_t kRunFormat = 2;
+struct ObjectiveOption {
+  PretrainingKind objective = PretrainingKind::masked;
 
-void check_format(const fs::path& run, const nlohmann::json& record) {
-  const auto found = record.find("format");
-  if (found != record.end() && *found == kRunFormat) return;
-  const bool first = found != record.end() && *found == 1;
-  if (first && record.value("kind", nlohmann::json()) == nlohmann::json(name_of(RunKind::train))) return;
-  const std::string program = record.is_object() ? record.value("attend", nlohmann::json()).dump() : "null";
-  throw UserError(
-      fmt::format("{}: {}{}, expected format {}", run.string(),
-                  found == record.end() ? "a run without a format number" : "a run of format " + found->dump(),
-                  program == "null" ? "" : ", written by attend " + program, kRunFormat),
-      first ? "export it with the version of attend that wrote it and import that with this one, or train it again"
-            : "use the version of attend that wrote it, or train the model again with this one");
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("objective", self.objective, {.help = "what is predicted"});
+  }
+};
+
+// What is loaded, and how.
+struct RunSource {
+  const fs::path& run;
+  const std::string& checkpoint;
+  torch::Device device;
+
+  template <class Options>
+  Options options() const {
+    return read_config<Options>(run / "config.toml", UnknownKeys::ignore);
+  }
+
+  // The model that `make` builds from the options, with the weights that `load` reads.
+  template <class Make, class Load>
+  auto model(const TensorMetadata& identity, const Make& make, const Load& load) const {
+    const fs::path weights = find_weights(run, checkpoint);
+    check_identity(weights, identity, run);
+    auto model = [&] {
+      try {
+        return make();
+      } catch (const UserError& error) {  // the options of an intact run are valid
+        throw UserError((run / "config.toml").string() + ": " + error.what(),
+                        "it was truncated or edited; restore the original");
+      }
+    }();
+    load(weights, *model);
+    model->to(device);
+    model->eval();
+    return model;
+  }
+};
+
+TranslationRun load_translation(const RunSource& from) {
+  const auto options = from.options<ModelConfig>();
+  auto tokenizers = TokenizerPair::load(from.run / "tokenizer");
+  if (options.reverse_target) tokenizers.tgt = tokenizers.tgt.reversed();
+  const auto make = [&] { return make_seq2seq(options, sizes_of(tokenizers), std::nullopt); };
+  return {.options = options,
+          .tokenizers = tokenizers,
+          .model = from.model(identity_of(options, tokenizers), make, load_weights)};
+}
+
+BertRun load_bert(const RunSource& from) {
+  const auto options = from.options<BertOptions>();
+  const Tokenizer tokenizer = load_run_tokenizer(from.run);
+  const PretrainingKind objective = objective_of_run(from.run);
+  const auto make = [&] { return BertForPretraining(pretraining_config(options, tokenizer, objective)); };
+  NamedTensors weights;
+  const BertForPretraining model =
+      from.model(identity_of(options, tokenizer), make,
+                 [&](const fs::path& file, const BertForPretrainingImpl& of) { weights = load_pretrained(file, of); });
+  return {.options = options, .tokenizer = tokenizer, .model = model, .weights = weights};
+}
+
+LanguageRun load_language(const RunSource& from) {
+  const auto options = from.options<LanguageOptions>();
+  const fs::path file = from.run / "tokenizer" / kJointTokenizer;
+  const Tokenizer tokenizer = Tokenizer::load(file);
+  check_ends_texts(tokenizer, file);
+  const auto make = [&] { return make_language_model(options, tokenizer.size()); };
+  LanguageRun run{.options = options,
+                  .tokenizer = tokenizer,
+                  .model = from.model(identity_of(options, tokenizer), make, load_weights)};
+  if (!options.is_recurrent()) {
+    run.window = run.model->longest().value_or(from.options<InstanceConfig>().length + options.memory);
+  }
+  return run;
+}
+
+TextRun load_text(const RunSource& from) {
+  const auto options = from.options<TextModelOptions>();
+  const LabelledTask task = load_run_task(from.run);
+  const Tokenizer tokenizer = load_run_tokenizer(from.run);
+  const auto samples = from.options<SampleConfig>();
+  if (!samples.length || *samples.length > options.longest()) {
+    throw UserError((from.run / "config.toml").string() + ": length is " +
+                        (samples.length ? std::to_string(*samples.length) : "auto") + ", expected at most " +
+                        std::to_string(options.longest()),
+                    "it was edited; restore the original");
+  }
+  const auto make = [&] { return TextModel(options, task, tokenizer.size()); };
+  return {.options = options,
+          .task = task,
+          .samples = samples,
+          .tokenizer = tokenizer,
+          .model = from.model(identity_of(options, task, tokenizer), make, load_weights)};
 }
 
 }  // namespace
 
-std::string_view command_of(RunKind kind) {
-  return kind == RunKind::language ? "pretrain --objective causal" : name_of(kind);
+AnyRun load_run(const fs::path& path, const std::string& checkpoint, torch::Device device) {
+  const fs::path run = run_of_best_seed(path);
+  const RunSource from{.run = run, .checkpoint = checkpoint, .device = device};
+  switch (kind_of_run(run)) {
+    case RunKind::train: return load_translation(from);
+    case RunKind::pretrain: return load_bert(from);
+    case RunKind::language: return load_language(from);
+    case RunKind::finetune: break;
+  }
+  return load_text(from);
 }
 
-RunKind kind_of_run(const fs::path& path) {
-  const std::string remedy = "give the RUN directory of a training";
-  if (!fs::is_directory(path)) {
-    throw UserError(path.string() + (fs::exists(path) ? ": not a directory" : ": no such run"), remedy);
-  }
-  if (!fs::exists(path / "config.toml")) {
-    throw UserError(path.string() + ": not a run, config.toml is missing",
-                    fs::exists(path / "config.json")
-                        ? "import the Hugging Face model first: attend import " + path.string() + " --run RUN"
-                        : remedy);
-  }
-  if (fs::file_size(path / "config.toml") == 0) {
-    throw UserError((path / "config.toml").string() + ": an empty file", "restore the original");
-  }
-  const fs::path record = path / "run.json";
-  const nlohmann::json json = fs::exists(record) ? read_json(record) : nlohmann::json::object();
-  check_format(path, json);
-  const auto name = json_member<std::string>(json, "kind", record.string());
-  for (const auto& [kind, known] : kEnumNames<RunKind>) {
-    if (known == name) return kind;
-  }
-  throw UserError(record.string() + ": kind is \"" + name + "\", expected train, pretrain, language or finetune",
-                  "use the version of attend that wrote it, or restore the original file");
+AnyRun load_run(const fs::path& path, const ModelOptions& use) {
+  AnyRun loaded = load_run(path, use.checkpoint, device_named(use.device));
+  std::visit([&](const auto& run) { freeze(*run.model, use.precision); }, loaded);
+  return loaded;
 }
 
-nlohmann::ordered_json record_of_kind(RunKind kind) { return {{"format", kRunFormat}, {"kind", name_of(kind)}}; }
-
-void check_is_run(const fs::path& path, RunKind expected) {
-  const RunKind found = kind_of_run(path);
-  if (found == expected) return;
-  // A mismatch of two runs of attend pretrain names both objectives.
-  const auto command = [](RunKind kind, RunKind other) {
-    return kind == RunKind::pretrain && other == RunKind::language ? "pretrain --objective masked or permuted"
-                                                                   : command_of(kind);
-  };
-  throw UserError(fmt::format("{}: a run of attend {}, expected one of attend {}", path.string(),
-                              command(found, expected), command(expected, found)),
-                  "give the RUN directory of such a training");
-}
-
-void check_identity(const fs::path& weights, const TensorMetadata& expected, const fs::path& run) {
-  const SafetensorsFile file(weights);
-  std::vector<std::pair<std::string, std::string>> values(expected.begin(), expected.end());
-  // The kind of model first: all other options may follow from it.
-  std::ranges::stable_partition(values, [](const auto& value) { return value.first == "model.model"; });
-  for (const auto& [key, value] : values) {
-    const auto found = file.metadata().find(key);
-    if (found == file.metadata().end() || found->second == value) continue;
-    const std::string remedy = "one of them was edited or belongs to another run; restore the original";
-    const auto dot = key.find('.');
-    if (dot == std::string::npos) {
-      throw UserError(weights.string() + " was trained with a different " + key + " than the one in " +
-                          (run / "tokenizer").string(),
-                      remedy);
-    }
-    const fs::path options = run / (key.starts_with("task.") ? "task.toml" : "config.toml");
-    throw UserError(fmt::format("{}: {} is {}, but {} was trained with {}", options.string(), key.substr(dot + 1),
-                                value, weights.string(), found->second),
-                    remedy);
+AnyOptions options_of_run(const fs::path& path) {
+  const fs::path run = run_of_best_seed(path), file = run / "config.toml";
+  switch (kind_of_run(run)) {
+    case RunKind::train: return read_config<ModelConfig>(file, UnknownKeys::ignore);
+    case RunKind::pretrain: return read_config<BertOptions>(file, UnknownKeys::ignore);
+    case RunKind::language: return read_config<LanguageOptions>(file, UnknownKeys::ignore);
+    case RunKind::finetune: break;
   }
+  return read_config<TextModelOptions>(file, UnknownKeys::ignore);
 }
 
-void add_options(TensorMetadata& identity, const std::string& part, const BoundOptions& options) {
-  for (const auto& [name, text] : texts_of(options)) {
-    identity.emplace(part + "." + name, text);
-  }
+bool BertRun::fills_masks() const {
+  return std::ranges::any_of(weights, [](const auto& weight) { return weight.first.starts_with("predictions."); });
 }
 
-TensorMetadata hashes_of(const TokenizerPair& tokenizers) {
-  TensorMetadata hashes = {{"source tokenizer", tokenizers.src.hash()}, {"target tokenizer", tokenizers.tgt.hash()}};
-  if (tokenizers.factors.count() > 0) hashes.emplace("set of source factors", tokenizers.factors.hash());
-  return hashes;
-}
-
-TensorMetadata hashes_of(const Tokenizer& tokenizer) { return {{"tokenizer", tokenizer.hash()}}; }
-
-Run Run::load(const fs::path& path, const std::string& checkpoint, torch::Device device) {
-  check_is_run(path, RunKind::train);
-  const auto config = read_config<ModelConfig>(path / "config.toml", UnknownKeys::ignore);
-  auto tokenizers = TokenizerPair::load(path / "tokenizer");
-  if (config.reverse_target) tokenizers.tgt = tokenizers.tgt.reversed();
-  const auto make = [&] { return make_seq2seq(config, sizes_of(tokenizers), std::nullopt); };
-  return {.config = config,
-          .tokenizers = tokenizers,
-          .model = load_model(path, checkpoint, device, identity_of(config, tokenizers), make, load_weights)};
+void BertRun::check_fills_masks(const fs::path& path) const {
+  if (fills_masks()) return;
+  throw UserError(path.string() + ": an encoder imported without a head for masked tokens",
+                  "import a model with this head, such as a BertForMaskedLM");
 }
 
 void check_factor_files(const TokenizerPair& tokenizers, const fs::path& path, std::size_t num_files) {
@@ -136,6 +161,70 @@ void check_factor_files(const TokenizerPair& tokenizers, const fs::path& path, s
                       ", but --source-factors names " + counted(static_cast<std::int64_t>(num_files), "file"),
                   count == 0 ? "leave --source-factors out"
                              : "give --source-factors a file for each factor, in the order of training");
+}
+
+PretrainingKind objective_of_run(const fs::path& run) {
+  const RunKind kind = kind_of_run(run);
+  if (kind == RunKind::language) return PretrainingKind::causal;
+  if (kind != RunKind::pretrain) return PretrainingKind::masked;
+  return read_config<ObjectiveOption>(run / "config.toml", UnknownKeys::ignore).objective;
+}
+
+BertConfig pretraining_config(const BertOptions& options, const Tokenizer& tokenizer, PretrainingKind objective) {
+  if (objective == PretrainingKind::masked) return bert_config(options, tokenizer.size());
+  return bert_config(options, tokenizer.size(), AttentionPlace::encoder, tokenizer.special().mask);
+}
+
+NamedTensors without_absent_heads(const BertForPretrainingImpl& model,
+                                  const std::function<bool(const std::string&)>& is_there) {
+  NamedTensors weights = weights_of(model);
+  for (const std::string_view head : {"pooler.", "predictions.", "seq_relationship."}) {
+    const auto of_head = [head](const auto& parameter) { return parameter.first.starts_with(head); };
+    const auto is_present = [&](const auto& parameter) { return of_head(parameter) && is_there(parameter.first); };
+    if (std::ranges::none_of(weights, is_present)) std::erase_if(weights, of_head);
+  }
+  return weights;
+}
+
+NamedTensors load_pretrained(const fs::path& weights, const BertForPretrainingImpl& model) {
+  const SafetensorsFile file(weights);
+  NamedTensors present =
+      without_absent_heads(model, [&](const std::string& name) { return file.find(name) != nullptr; });
+  load_tensors(weights, present);
+  refresh_weights(model);
+  return present;
+}
+
+Tokenizer load_run_tokenizer(const fs::path& run) {
+  return load_encoder_tokenizer(run / "tokenizer" / kJointTokenizer);
+}
+
+void save_run_tokenizer(const Tokenizer& tokenizer, const fs::path& run) {
+  make_directories(run / "tokenizer");
+  write_file_atomic(run / "tokenizer" / kJointTokenizer, tokenizer.bytes());
+}
+
+void check_ends_texts(const Tokenizer& tokenizer, const fs::path& file) {
+  if (tokenizer.special().eos >= 0) return;
+  throw UserError(
+      file.string() + ": no piece that ends a text, which language models need",
+      "use a SentencePiece model with \"</s>\", such as those of attend vocab, or the tokenizer of a GPT-2");
+}
+
+LabelledTask load_run_task(const fs::path& run) {
+  const fs::path file = run / "task.toml";
+  if (!fs::exists(file)) {
+    throw UserError(run.string() + ": not a run of attend finetune, task.toml is missing",
+                    "give the RUN directory of attend finetune");
+  }
+  auto task = read_config<LabelledTask>(file);
+  task.validate(file.string());
+  return task;
+}
+
+void save_run_task(const LabelledTask& task, const fs::path& run) {
+  make_directories(run);
+  write_file_atomic(run / "task.toml", to_toml(task));
 }
 
 }  // namespace attend

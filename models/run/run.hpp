@@ -1,106 +1,134 @@
-// A run directory loaded for use: its kind, the options of its model, its tokenizers and its weights.
-//
-//   RUN/run.json                         the format and the kind of the run, and its origin
-//   RUN/config.toml                      the resolved options of training, of which the model's are read
-//   RUN/tokenizer                        see tokenizer_pair.hpp
-//   RUN/checkpoints/step-N, RUN/best     see checkpoint_reader.hpp
+// A run directory (kind.hpp) loaded for use: one struct for each kind of run, with the options of its model, its
+// tokenizers and its model. Commands that use several kinds visit AnyRun.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <functional>
+#include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
+#include <variant>
 
-#include "core/error.hpp"
-#include "core/options.hpp"
-#include "core/safetensors.hpp"
+#include "data/corpus/masking.hpp"
+#include "data/task/labelled_task.hpp"
+#include "data/task/samples.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
+#include "models/bert/bert.hpp"
+#include "models/bert/bert_config.hpp"
+#include "models/language/language_options.hpp"
 #include "models/layers/weights_io.hpp"
-#include "models/run/checkpoint_reader.hpp"
+#include "models/run/device.hpp"
+#include "models/run/kind.hpp"
+#include "models/text/text_model.hpp"
 #include "models/translation/config.hpp"
 #include "models/translation/seq2seq.hpp"
 
 namespace attend {
 
-// The identity of weights, recorded in their file: the hashes of the tokenizers, the values of the model's options
-// (model.NAME), and for a fine-tuned model those of its task (task.NAME).
-TensorMetadata hashes_of(const TokenizerPair& tokenizers);
-TensorMetadata hashes_of(const Tokenizer& tokenizer);
-void add_options(TensorMetadata& identity, const std::string& part, const BoundOptions& options);
-
-template <class Options, class Tokenizers>
-TensorMetadata identity_of(const Options& model, const Tokenizers& tokenizers) {
-  TensorMetadata identity = hashes_of(tokenizers);
-  add_options(identity, "model", bind(model));
-  return identity;
-}
-template <class Options, class TaskOptions, class Tokenizers>
-TensorMetadata identity_of(const Options& model, const TaskOptions& task, const Tokenizers& tokenizers) {
-  TensorMetadata identity = identity_of(model, tokenizers);
-  add_options(identity, "task", bind(task));
-  return identity;
-}
-
-// Throws UserError if the weights are recorded as belonging to a model, a task or tokenizers other than those
-// `expected`; values that their file does not record are not checked.
-void check_identity(const std::filesystem::path& weights, const TensorMetadata& expected,
-                    const std::filesystem::path& run);
-
-// attend train, pretrain --objective masked or permuted, pretrain --objective causal, and finetune.
-enum class RunKind { train, pretrain, language, finetune };
-template <>
-inline constexpr auto kEnumNames<RunKind> = std::to_array<EnumName<RunKind>>({{RunKind::train, "train"},
-                                                                              {RunKind::pretrain, "pretrain"},
-                                                                              {RunKind::language, "language"},
-                                                                              {RunKind::finetune, "finetune"}});
-
-// The command that makes runs of a kind, with the option that distinguishes it: "pretrain --objective causal".
-std::string_view command_of(RunKind kind);
-
-// The kind recorded in RUN/run.json. Throws UserError unless `path` is a directory with a config.toml and a run.json of
-// this program's format.
-RunKind kind_of_run(const std::filesystem::path& path);
-
-// The beginning of every run.json: format and kind. The run.json of an imported run contains nothing else.
-nlohmann::ordered_json record_of_kind(RunKind kind);
-
-// Throws UserError unless `path` is a run of that kind.
-void check_is_run(const std::filesystem::path& path, RunKind expected);
-
-// Loads the model of a run with its weights onto a device. `make` builds it from the options in config.toml;
-// `checkpoint` is auto, best, last or a path, see find_weights. Throws UserError naming the file that is missing,
-// damaged, edited or from another run.
-template <class Make, class Load>
-auto load_model(const std::filesystem::path& run, const std::string& checkpoint, torch::Device device,
-                const TensorMetadata& identity, const Make& make, const Load& load) {
-  const std::filesystem::path weights = find_weights(run, checkpoint);
-  check_identity(weights, identity, run);
-  auto model = [&] {
-    try {
-      return make();
-    } catch (const UserError& error) {  // the options of an intact run are valid
-      throw UserError((run / "config.toml").string() + ": " + error.what(),
-                      "it was truncated or edited; restore the original");
-    }
-  }();
-  load(weights, *model);
-  model->to(device);
-  model->eval();
-  return model;
-}
-
-// A run of `attend train`.
-struct Run {
-  ModelConfig config;
+// attend train.
+struct TranslationRun {
+  static constexpr RunKind kKind = RunKind::train;
+  ModelConfig options;
   TokenizerPair tokenizers;
   Seq2Seq model;
-
-  static Run load(const std::filesystem::path& path, const std::string& checkpoint = "auto",
-                  torch::Device device = torch::kCPU);
 };
+
+// attend pretrain --objective masked or permuted: an encoder with the pretraining heads.
+struct BertRun {
+  static constexpr RunKind kKind = RunKind::pretrain;
+  BertOptions options;
+  Tokenizer tokenizer;
+  BertForPretraining model;
+  NamedTensors weights;  // those that the run has: an imported encoder may lack heads
+
+  // True if the run has the head for masked tokens.
+  bool fills_masks() const;
+  // True if it predicts them by queries.
+  bool is_permuted() const { return model->bert->config().query.has_value(); }
+  // Throws UserError naming `path`, the run, if it lacks this head.
+  void check_fills_masks(const std::filesystem::path& path) const;
+};
+
+// attend pretrain --objective causal.
+struct LanguageRun {
+  static constexpr RunKind kKind = RunKind::language;
+  LanguageOptions options;
+  Tokenizer tokenizer;
+  LanguageModel model;
+  // The tokens of a text that the model reads at once; nullopt: all, of a recurrent model. Of a loaded run: the table
+  // of positions, or without one so many that no two are farther apart than in training.
+  std::optional<std::int64_t> window = {};
+};
+
+// attend finetune.
+struct TextRun {
+  static constexpr RunKind kKind = RunKind::finetune;
+  TextModelOptions options;
+  LabelledTask task;
+  SampleConfig samples;
+  Tokenizer tokenizer;
+  TextModel model;
+};
+
+using AnyRun = std::variant<TranslationRun, BertRun, LanguageRun, TextRun>;
+
+// The function for std::visit that lambdas make together.
+template <class... Functions>
+struct overloaded : Functions... {
+  using Functions::operator()...;
+};
+
+// Loads a run of any kind, of several seeds the best one, as a model that can be differentiated. `checkpoint` is auto,
+// best, last or a path, see find_weights. Throws UserError naming the file that is missing, damaged, edited or from
+// another run.
+AnyRun load_run(const std::filesystem::path& path, const std::string& checkpoint = "auto",
+                torch::Device device = torch::kCPU);
+// The same frozen, on the device and in the precision of these options.
+AnyRun load_run(const std::filesystem::path& path, const ModelOptions& use);
+
+// A run of one kind, loaded as by load_run. Throws UserError if it is of another one.
+template <class SomeRun>
+SomeRun load_run_as(const std::filesystem::path& path, const auto&... how) {
+  const RunKind found = kind_of_run(run_of_best_seed(path));
+  if (found != SomeRun::kKind) refuse_kind(path, found, SomeRun::kKind);
+  return std::get<SomeRun>(load_run(path, how...));
+}
+
+// The options of a run's model, which say what kind of run it is before it is loaded.
+using AnyOptions = std::variant<ModelConfig, BertOptions, LanguageOptions, TextModelOptions>;
+AnyOptions options_of_run(const std::filesystem::path& path);
 
 // Throws UserError unless --source-factors names one file for each source factor of the run at `path`, which has these
 // tokenizers.
 void check_factor_files(const TokenizerPair& tokenizers, const std::filesystem::path& path, std::size_t num_files);
+
+// The objective of a run of `attend pretrain`; masked, if it was imported or is another kind of run. Throws UserError
+// as kind_of_run.
+PretrainingKind objective_of_run(const std::filesystem::path& run);
+
+// The config of a model for the objective masked, or permuted with [MASK] as the query. Throws UserError as
+// bert_config.
+BertConfig pretraining_config(const BertOptions& options, const Tokenizer& tokenizer, PretrainingKind objective);
+
+// The weights of a pretrained model, without those heads (pooler, predictions, seq_relationship) for all of whose
+// parameters `is_there` is false.
+NamedTensors without_absent_heads(const BertForPretrainingImpl& model,
+                                  const std::function<bool(const std::string&)>& is_there);
+
+// Loads the weights of a run; returns those found, without absent heads. Throws UserError as load_tensors.
+NamedTensors load_pretrained(const std::filesystem::path& weights, const BertForPretrainingImpl& model);
+
+// RUN/tokenizer/joint.model, with the pieces that encoders need.
+Tokenizer load_run_tokenizer(const std::filesystem::path& run);
+void save_run_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& run);
+
+// Throws UserError naming `file` if the tokenizer has no piece that ends a text.
+void check_ends_texts(const Tokenizer& tokenizer, const std::filesystem::path& file);
+
+LabelledTask load_run_task(const std::filesystem::path& run);
+void save_run_task(const LabelledTask& task, const std::filesystem::path& run);
 
 }  // namespace attend

@@ -16,8 +16,7 @@
 #include "eval/score.hpp"
 #include "models/attention/edits.hpp"
 #include "models/layers/layers.hpp"
-#include "models/run/bert_run.hpp"
-#include "models/run/language_run.hpp"
+#include "models/run/run.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/small_run.hpp"
 #include "tests/support/temporary.hpp"
@@ -47,13 +46,13 @@ TEST_P(PrunedTransformer, IsTheSilencedOne) {
   const ModelConfig& config = GetParam().config;
   const TemporaryDirectory directory;
   const auto whole = directory / "whole", pruned = directory / "pruned", again = directory / "again";
-  const attend::Run run = small_run(config, 3);
+  const TranslationRun run = small_run(config, 3);
   make_directories(whole);
   run.tokenizers.save(whole / "tokenizer");
   write_file_atomic(whole / "config.toml", to_toml(config) + "max-steps = 7\n");
   write_only_checkpoint(whole, weights_of(*run.model), identity_of(config, run.tokenizers));
   write_run_record(whole, record_of_kind(RunKind::train));
-  const auto scores = [&](const attend::Run& scored, const AttentionEdit* edit) {
+  const auto scores = [&](const TranslationRun& scored, const AttentionEdit* edit) {
     ScoreConfig how{.workers = 1};
     how.edit = edit;
     return score(scored, kPrunedSources, kPrunedTargets, how);
@@ -72,11 +71,11 @@ TEST_P(PrunedTransformer, IsTheSilencedOne) {
         << error;
   }
   write_pruned_run(whole, "auto", removed, pruned);
-  const attend::Run loaded = attend::Run::load(pruned);
+  const TranslationRun loaded = load_run_as<TranslationRun>(pruned);
   EXPECT_LT(count_parameters(*loaded.model), count_parameters(*run.model));
   std::vector<std::string> names;
   for (const HeadPlace& head : removed) names.push_back(to_text(head));
-  EXPECT_EQ(loaded.config.block.pruned_heads, names);
+  EXPECT_EQ(loaded.options.block.pruned_heads, names);
   EXPECT_NE(read_file(pruned / "config.toml").find("max-steps = 7"), std::string::npos);
   SilencedHeads gates(removed);
   expect_same_pieces(scores(loaded, nullptr), scores(run, &gates));
@@ -86,7 +85,7 @@ TEST_P(PrunedTransformer, IsTheSilencedOne) {
   write_pruned_run(pruned, "auto", {&second, 1}, again);
   removed.push_back({AttentionPlace::decoder, 1, 1});
   gates = SilencedHeads(removed);
-  expect_same_pieces(scores(attend::Run::load(again), nullptr), scores(run, &gates));
+  expect_same_pieces(scores(load_run_as<TranslationRun>(again), nullptr), scores(run, &gates));
   const std::vector<HeadPlace> last = {second};
   EXPECT_NE(user_error_of([&] { write_pruned_run(again, "auto", last, directory / "no"); }).find("one must stay"),
             std::string::npos);
@@ -133,7 +132,7 @@ TEST(PrunedRun, OfABertIsTheSilencedOne) {
   write_run_to_prune(directory / "whole", RunKind::pretrain, options, tokenizer, model);
   const std::vector<HeadPlace> removed = {{AttentionPlace::encoder, 0, 1}, {AttentionPlace::encoder, 0, 0}};
   write_pruned_run(directory / "whole", "auto", removed, directory / "pruned");
-  const BertRun whole = BertRun::load(directory / "whole"), pruned = BertRun::load(directory / "pruned");
+  const BertRun whole = load_run_as<BertRun>(directory / "whole"), pruned = load_run_as<BertRun>(directory / "pruned");
   const SilencedHeads gates(removed);
   ScoreConfig silenced{.workers = 1};
   silenced.edit = &gates;
@@ -159,10 +158,10 @@ TEST(PrunedRun, OfALanguageModelIsTheSilencedOne) {
   const SilencedHeads gates(removed);
   ScoreConfig silenced{.workers = 1};
   silenced.edit = &gates;
-  const LanguageRun pruned = LanguageRun::load(directory / "pruned");
+  const LanguageRun pruned = load_run_as<LanguageRun>(directory / "pruned");
   EXPECT_EQ(pruned.window, 40 + options.memory);
   expect_same_pieces(score_language(pruned, kPrunedSources, {.workers = 1}),
-                     score_language(LanguageRun::load(directory / "whole"), kPrunedSources, silenced));
+                     score_language(load_run_as<LanguageRun>(directory / "whole"), kPrunedSources, silenced));
 }
 
 TEST(PrunedHeads, ThatTheModelHasNotAreRefused) {

@@ -20,11 +20,11 @@ inline std::string small_text() {
 
 inline Tokenizer small_tokenizer(const TokenizerConfig& config) { return tokenizer_of(small_text(), config); }
 
-inline Run small_run(const ModelConfig& config, std::uint64_t seed) {
+inline TranslationRun small_run(const ModelConfig& config, std::uint64_t seed) {
   static const Tokenizer tokenizer = small_tokenizer({.size = 64});
   const Seq2Seq model = make_seq2seq(config, {.src = tokenizer.size(), .tgt = tokenizer.size()}, seed);
   model->eval();
-  return {.config = config, .tokenizers = {.src = tokenizer, .tgt = tokenizer}, .model = model};
+  return {.options = config, .tokenizers = {.src = tokenizer, .tgt = tokenizer}, .model = model};
 }
 
 }  // namespace attend

@@ -70,7 +70,7 @@ const std::vector<std::string> kSource = {"the dog", "a cat and 7 birds sees the
 const std::vector<std::string> kReference = {"a dog", "the number of birds is 7", "cat", "the birds", "sees 3"};
 
 TEST(CalibrationOfReferences, IsOfAModelsOwnProbabilities) {
-  const attend::Run run = small_run(families(0)[2].config, 3);
+  const TranslationRun run = small_run(families(0)[2].config, 3);
   const auto scores = score(run, kSource, kReference, {});
   std::int64_t pieces = 0, best = 0;
   for (const TargetScore& one : scores) {
@@ -93,7 +93,7 @@ std::vector<std::string> and_line(std::vector<std::string> lines, const std::str
   return lines;
 }
 
-double mean_log_prob(const attend::Run& run, const std::vector<std::string>& target) {
+double mean_log_prob(const TranslationRun& run, const std::vector<std::string>& target) {
   double sum = 0;
   for (std::size_t i = 0; i < kSource.size(); ++i) {
     sum += score(run, std::vector{kSource[i]}, std::vector{target[i]}, {})[0].log_prob();
@@ -107,7 +107,7 @@ Translation found(const std::string& text, double log_prob) {
 }
 
 TEST(CrossScoring, IsEveryModelsMeanOfEveryTextButBlankOnes) {
-  const std::vector<attend::Run> runs = {small_run(families(0)[0].config, 4), small_run(families(0)[2].config, 5)};
+  const std::vector<TranslationRun> runs = {small_run(families(0)[0].config, 4), small_run(families(0)[2].config, 5)};
   const std::vector<std::vector<std::string>> outputs = {{"a dog", "a cat", "", "birds", "dog dog dog"}, kSource};
   TranslatedText text{.source = and_line(kSource, " "), .reference = and_line(kReference, "cat"), .outputs = {}};
   for (std::size_t s = 0; s < 2; ++s) {
@@ -132,7 +132,7 @@ TEST(CrossScoring, IsEveryModelsMeanOfEveryTextButBlankOnes) {
 
 // A real search: where the pieces it found are the tokenizer's, forced decoding of its output says the same.
 TEST(CrossScoring, ScoresOfAnOutputAreThoseOfItsSearch) {
-  const attend::Run run = small_run(families(0)[2].config, 6);
+  const TranslationRun run = small_run(families(0)[2].config, 6);
   const TranslatorConfig search{.search = {.beam = 3, .max_length = 8}, .workers = 1};
   TranslatedText text{.source = kSource, .reference = kReference, .outputs = {{}, {}}};
   for (const auto& translations : Translator(*run.model, run.tokenizers, search).translate(kSource)) {
@@ -152,7 +152,7 @@ TEST(CrossScoring, ScoresOfAnOutputAreThoseOfItsSearch) {
 // An output with a log-probability above the reference's is not found by the lower one's rank, and the other way round:
 // what search maximises is divided by the length.
 TEST(CrossScoring, ASearchErrorIsAReferenceThatRanksAboveTheOutput) {
-  const attend::Run run = small_run(families(0)[2].config, 6);
+  const TranslationRun run = small_run(families(0)[2].config, 6);
   const auto reference = score(run, kSource, kReference, {});
   TranslatedText text{.source = kSource, .reference = kReference, .outputs = {{}, {}}};
   const auto output = [&](std::size_t i, double log_prob_above, double rank_above, bool ended = true) {
@@ -191,7 +191,7 @@ TEST(CrossScoring, ASearchErrorIsAReferenceThatRanksAboveTheOutput) {
 
 // The model that is asked for probabilities is the one that searched.
 TEST(CrossScoring, AttentionIsCutAsInSearch) {
-  const attend::Run run = small_run(families(0)[2].config, 6);
+  const TranslationRun run = small_run(families(0)[2].config, 6);
   const double threshold = 0.3;
   TranslatorConfig config{.search = {.beam = 2, .max_length = 30, .attention_threshold = threshold}, .workers = 1};
   TranslatedText text{.source = kSource, .reference = kReference, .outputs = {{}, {}}};
@@ -230,7 +230,7 @@ TEST(CrossScoring, WhatHasNoProbabilityIsMissing) {
 }
 
 TEST(KeptAttention, EndsWhereThePageIsFull) {
-  const attend::Run run = small_run(families(0)[0].config, 3);
+  const TranslationRun run = small_run(families(0)[0].config, 3);
   Comparison whole;
   std::string line;
   for (int i = 0; i < 60; ++i) line += "the dog number " + std::to_string(i * 37 % 101) + " sees a cat ";
@@ -266,7 +266,7 @@ TEST(KeptAttention, EndsWhereThePageIsFull) {
 }
 
 TEST(Beams, AreTranslationsOfGrowingBeams) {
-  const attend::Run run = small_run(families(0)[2].config, 7);
+  const TranslationRun run = small_run(families(0)[2].config, 7);
   const metrics::Chrf chrf;
   const std::vector<std::string> sources = and_line(kSource, " "), references = and_line(kReference, "cat");
   const std::vector<BeamPoint> points =

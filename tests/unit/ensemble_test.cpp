@@ -180,9 +180,9 @@ TEST(Ensembles, TranslateLines) {
   const std::vector<Family> all = families(0);
   const std::vector<std::string> lines = {"the dog", "", "a cat and 7 birds", "number 12 sees birds"};
   const TranslatorConfig config{.search = {.beam = 2, .max_length = 7}, .batch_size = 2, .workers = 2};
-  const attend::Run first = small_run(family_of(all, ModelKind::luong).config, 3);
-  const attend::Run second = small_run(family_of(all, ModelKind::transformer).config, 4);
-  const auto texts = [&](const attend::Run& run, std::optional<std::vector<double>> weights) {
+  const TranslationRun first = small_run(family_of(all, ModelKind::luong).config, 3);
+  const TranslationRun second = small_run(family_of(all, ModelKind::transformer).config, 4);
+  const auto texts = [&](const TranslationRun& run, std::optional<std::vector<double>> weights) {
     Translator translator(*run.model, run.tokenizers, config);
     if (weights) {
       translator.add_models(

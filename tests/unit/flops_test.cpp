@@ -35,7 +35,7 @@ class Operations : public ::testing::Test {
   }
   // Without the output layer, which every family has.
   static double counted(const ModelConfig& config) {
-    const attend::Run run = small_run(config, 1);
+    const TranslationRun run = small_run(config, 1);
     return flops_per_target_piece(run, S, T) - product(H, static_cast<double>(run.tokenizers.tgt.size()));
   }
 };

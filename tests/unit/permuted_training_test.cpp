@@ -12,7 +12,7 @@
 #include "data/corpus/masking.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/layers/layers.hpp"
-#include "models/run/bert_run.hpp"
+#include "models/run/run.hpp"
 #include "tests/support/parity.hpp"
 #include "tests/support/temporary.hpp"
 #include "train/pretraining/objective.hpp"

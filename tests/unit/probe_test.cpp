@@ -23,15 +23,15 @@ namespace {
 
 const std::vector<std::string> kLines = {"a b c d e f", "b c", "f e d c b a f e", ""};
 
-Run untrained(const ModelConfig& config) {
+TranslationRun untrained(const ModelConfig& config) {
   static const Tokenizer tokenizer = [] {
     std::string text;
     for (int i = 0; i < 60; ++i) text += "a b c d e f\nf e d c b a\n";
     return tokenizer_of(text, {.type = TokenizerType::word, .size = 13});
   }();
-  Run run{.config = config,
-          .tokenizers = {tokenizer, tokenizer},
-          .model = make_seq2seq(config, {.src = tokenizer.size(), .tgt = tokenizer.size()}, 3)};
+  TranslationRun run{.options = config,
+                     .tokenizers = {tokenizer, tokenizer},
+                     .model = make_seq2seq(config, {.src = tokenizer.size(), .tgt = tokenizer.size()}, 3)};
   run.model->eval();
   return run;
 }
@@ -50,7 +50,7 @@ TEST(Probe, ReachIsRelativeToTheDiagonalInEveryFamily) {
 // With a source table of its own, in which every piece of the sentence occurs once, the gradient of a row of the table
 // is that of the embedding.
 TEST(Probe, ReachIsTheGradientOfTheTableOfEmbeddings) {
-  const attend::Run run = untrained(families(0)[1].config);
+  const TranslationRun run = untrained(families(0)[1].config);
   const Tokenizer& tokenizer = run.tokenizers.src;
   const std::vector<std::int32_t> source = tokenizer.encode("a b c"), target = tokenizer.encode("d");
   ASSERT_EQ(source.size(), 3u);

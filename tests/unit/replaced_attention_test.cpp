@@ -58,7 +58,7 @@ GivenTranslations replaced_pairs() {
 }
 
 TEST(ReplacedAttention, ThatIsUniformAlreadyLosesNothingByUniformWeights) {
-  const attend::Run run = small_run(replaced_config(), 3);
+  const TranslationRun run = small_run(replaced_config(), 3);
   const at::NoGradGuard no_grad;
   for (auto& parameter : run.model->named_parameters()) {
     if (parameter.key().starts_with("attention.")) parameter.value().zero_();  // energies of 0
@@ -80,7 +80,7 @@ TEST(ReplacedAttention, ThatIsUniformAlreadyLosesNothingByUniformWeights) {
 }
 
 TEST(ReplacedAttention, LinksChangeTheSentencesThatHaveThem) {
-  const attend::Run run = small_run(replaced_config(), 3);
+  const TranslationRun run = small_run(replaced_config(), 3);
   GivenTranslations given = replaced_pairs();
   given.links.resize(given.sources.size());
   const Replacement without = replace_attention(run, given, {.workers = 1});
@@ -104,7 +104,7 @@ TEST(ReplacedAttention, BleuWithoutAHeadIsThatOfTranslationsWithoutIt) {
   config.width = 12;
   config.dropout = 0;
   config.block.heads = 2;
-  const attend::Run run = small_run(config, 5);
+  const TranslationRun run = small_run(config, 5);
   {
     const at::NoGradGuard no_grad;
     for (at::Tensor& parameter : run.model->parameters()) parameter.mul_(3);  // so that heads differ

@@ -21,14 +21,14 @@ Translation scored_text(const std::string& text, double score) {
   return {.text = text, .hypothesis = {.ids = {}, .token_log_probs = token_log_probs, .score = score}};
 }
 
-double by_piece(const attend::Run& run, const std::string& source, const std::string& target) {
+double by_piece(const TranslationRun& run, const std::string& source, const std::string& target) {
   const std::vector<std::string> sources = {source}, targets = {target};
   const TargetScore found = score(run, sources, targets, {}).front();
   return found.log_prob() / static_cast<double>(found.pieces.size());
 }
 
 TEST(Reranking, AddsTheWeightedLogProbabilityByPiece) {
-  const attend::Run run = small_run(families(0)[0].config, 9);
+  const TranslationRun run = small_run(families(0)[0].config, 9);
   const std::vector<std::string> lines = {"the dog sees a cat", ""};
   const std::vector<std::string> labelled = {lines[0] + "\x1e" + "DET NOUN VERB DET NOUN", "\x1e"};
   const std::vector<std::string> targets = {"birds", "a cat and 7 birds sees the number 12"};
@@ -58,7 +58,7 @@ TEST(Reranking, AddsTheWeightedLogProbabilityByPiece) {
 }
 
 TEST(Reranking, SeesTheWholeBeamAndReturnsWhatIsWanted) {
-  const attend::Run run = small_run(families(0)[0].config, 9);
+  const TranslationRun run = small_run(families(0)[0].config, 9);
   const std::vector<std::string> lines = {"the dog", "", "a cat and 7 birds"};
   TranslatorConfig config{.search = {.beam = 5, .nbest = 2, .max_length = 6}, .workers = 1};
   Translator translator(*run.model, run.tokenizers, config);
@@ -80,7 +80,7 @@ TEST(Reranking, SeesTheWholeBeamAndReturnsWhatIsWanted) {
 }
 
 TEST(BayesRiskSearch, ReturnsTheHypothesisOfHighestUtility) {
-  const attend::Run run = small_run(families(0)[0].config, 9);
+  const TranslationRun run = small_run(families(0)[0].config, 9);
   const std::vector<std::string> lines = {"the dog", "", "a cat and 7 birds", "number 12"};
   TranslatorConfig config{.search = {.beam = 6, .nbest = 6, .max_length = 6}, .workers = 2};
   const auto all = Translator(*run.model, run.tokenizers, config).translate(lines);
@@ -121,7 +121,7 @@ TEST(BayesRiskSearch, ChoosesFromTheGivenHypothesesOrFromSamples) {
 }
 
 TEST(BayesRiskSearch, SamplesAreChosenFromToo) {
-  const attend::Run run = small_run(families(0)[0].config, 9);
+  const TranslationRun run = small_run(families(0)[0].config, 9);
   const std::vector<std::string> lines = {"the dog", "a cat and 7 birds"};
   TranslatorConfig config{.search = {.max_length = 5, .sample = 9, .epsilon = 0.02}, .workers = 1};
   const auto samples = Translator(*run.model, run.tokenizers, config).translate(lines);

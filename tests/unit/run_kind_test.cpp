@@ -1,9 +1,11 @@
 // The kind of a run is the one that its run.json records; runs of another format are refused.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "models/run/run.hpp"
+#include "models/run/kind.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/user_error.hpp"
 

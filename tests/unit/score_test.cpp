@@ -168,7 +168,7 @@ const std::vector<std::string> kTargetLines = {"a dog sees",  "birds", "",      
 
 TEST(Scoring, IsTheSameInAnyBatches) {
   for (const Family& family : scored_families()) {
-    const attend::Run trained = small_run(family.config, 8);
+    const TranslationRun trained = small_run(family.config, 8);
     const auto expected = score(trained, kSourceLines, kTargetLines, {.batch_size = 1, .workers = 1});
     ASSERT_EQ(expected.size(), kTargetLines.size());
     for (const ScoreConfig& config :
@@ -185,7 +185,7 @@ TEST(Scoring, IsTheSameInAnyBatches) {
 }
 
 TEST(Scoring, CountsWordsPiecesAndCutLines) {
-  const attend::Run trained = small_run(families(0)[0].config, 8);
+  const TranslationRun trained = small_run(families(0)[0].config, 8);
   std::string line;
   while (line.size() < 100'000) line += "dog ";
   const auto scores =
@@ -207,10 +207,10 @@ TEST(Scoring, CountsWordsPiecesAndCutLines) {
 
 TEST(Scoring, FrozenInLessPrecisionItIsNearlyTheSame) {
   for (const Family& family : scored_families()) {
-    const attend::Run trained = small_run(family.config, 8);
+    const TranslationRun trained = small_run(family.config, 8);
     const auto expected = score(trained, kSourceLines, kTargetLines, {});
     const auto in = [&](Precision precision) {
-      const attend::Run frozen = small_run(family.config, 8);
+      const TranslationRun frozen = small_run(family.config, 8);
       freeze(*frozen.model, precision);
       return score(frozen, kSourceLines, kTargetLines, {});
     };
@@ -233,7 +233,7 @@ TEST(ScoringDeathTest, HeedsSignals) {
   EXPECT_EXIT(
       {
         signals::install();
-        const attend::Run trained = small_run(families(0)[0].config, 8);
+        const TranslationRun trained = small_run(families(0)[0].config, 8);
         std::raise(SIGTERM);
         try {
           score(trained, kSourceLines, kTargetLines, {});

@@ -148,9 +148,9 @@ TEST(SourceFactorModels, HoldWhatEveryModelHoldsAndReadTheirLabels) {
 }
 
 // A run with two factors; the words of `small_run` are its text.
-Run factored_run(const ModelConfig& config) {
-  Run run = small_run(factored_models()[0], 1);
-  run.config = config;
+TranslationRun factored_run(const ModelConfig& config) {
+  TranslationRun run = small_run(factored_models()[0], 1);
+  run.options = config;
   run.tokenizers.factors = SourceFactors({{"N", "V", "D"}, {"x"}});
   run.model = make_seq2seq(
       config,
@@ -168,7 +168,7 @@ const std::string kTagged = tagged("D N V D N"), kTaggedOtherwise = tagged("D V 
 TEST(SourceFactorRuns, LabelsChangeScoresAndAnUnknownOneIsUnknown) {
   for (const ModelConfig& config : factored_models()) {
     SCOPED_TRACE(name_of_model(config));
-    const attend::Run run = factored_run(config);
+    const TranslationRun run = factored_run(config);
     const std::string target = "a cat sees the dog";
     const std::vector<std::string> lines = {kTagged, kTaggedOtherwise, tagged("D Q V D N"), tagged("D R V D N"),
                                             kBlank};
@@ -195,7 +195,7 @@ TEST(SourceFactorRuns, LabelsChangeScoresAndAnUnknownOneIsUnknown) {
 }
 
 TEST(SourceFactorRuns, AttentionIsThatOfTheLabels) {
-  const attend::Run run = factored_run(factored_models()[0]);
+  const TranslationRun run = factored_run(factored_models()[0]);
   const auto weights_of_line = [&](const std::string& line) {
     torch::Tensor weights;
     PairAttention pairs(run, {.only = AttentionPlace::cross},
@@ -222,11 +222,11 @@ TEST(SourceFactorRuns, AttentionIsThatOfTheLabels) {
 }
 
 TEST(SourceFactorRuns, NeedTheirFiles) {
-  const attend::Run run = factored_run(factored_models()[0]);
+  const TranslationRun run = factored_run(factored_models()[0]);
   EXPECT_NO_THROW(check_factor_files(run.tokenizers, "RUN", 2));
   EXPECT_THROW(check_factor_files(run.tokenizers, "RUN", 0), UserError);
   EXPECT_THROW(check_factor_files(run.tokenizers, "RUN", 1), UserError);
-  const attend::Run plain = small_run(factored_models()[0], 1);
+  const TranslationRun plain = small_run(factored_models()[0], 1);
   EXPECT_NO_THROW(check_factor_files(plain.tokenizers, "RUN", 0));
   EXPECT_THROW(check_factor_files(plain.tokenizers, "RUN", 1), UserError);
 }

@@ -40,7 +40,7 @@ const std::map<std::string, std::string> kRecordedInputs = {{"the text to learn 
 TrainedRun trained_run(ModelKind kind, const std::string& path, std::int64_t seed = 1) {
   TrainedRun run{{}, small_run(compared_model(kind), 1)};
   run.facts = {.path = path, .seed = seed, .checkpoint = "auto", .started = {}, .attend = {}};
-  run.config.model = run.run.config;
+  run.config.model = run.run.options;
   run.config.trainer.seed = seed;
   run.inputs = kRecordedInputs;
   run.cost.updates = 1000;
@@ -346,7 +346,7 @@ TEST(Systems, ATrainingTextThatWasChangedIsNotTheTrainingText) {
 class TrainedRunTest : public ::testing::Test {
  protected:
   void write_run(const fs::path& run, const std::string& config = "seed = 7\n") {
-    const attend::Run made = small_run(compared_model(kLuong), 1);
+    const TranslationRun made = small_run(compared_model(kLuong), 1);
     make_directories(run / "tokenizer");
     made.tokenizers.save(run / "tokenizer");
     save_tensors(run / "weights.safetensors", parameters_of(*made.model));
@@ -483,7 +483,7 @@ TEST_F(TrainedRunTest, AnAverageHasTheRecordOfTheRunItLiesIn) {
 TEST_F(TrainedRunTest, AveragedWeightsAreNamedByTheirSteps) {
   write_run(place_ / "run");
   EXPECT_EQ(load(place_ / "run").facts.checkpoint, "run");
-  const attend::Run made = small_run(compared_model(kLuong), 1);
+  const TranslationRun made = small_run(compared_model(kLuong), 1);
   save_tensors(place_ / "run" / "weights.safetensors", parameters_of(*made.model),
                {{"mean_of", "step-200 step-300 step-400"}});
   EXPECT_EQ(load(place_ / "run").facts.checkpoint, "average of steps 200, 300, 400");

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <thread>
@@ -53,7 +54,7 @@ class Translating : public testing::Test {
   }
 
   std::vector<std::string> translate(const TranslatorConfig& config, const std::vector<std::string>& lines) const {
-    const attend::Run run = attend::Run::load(run_);
+    const TranslationRun run = load_run_as<TranslationRun>(run_);
     Translator translator(*run.model, run.tokenizers, config);
     std::vector<std::string> results;
     for (const auto& translations : translator.translate(lines)) results.push_back(translations.at(0).text);
@@ -79,7 +80,7 @@ TEST_F(Translating, OneLineForEachLineWhateverTheWorkersAndBatches) {
 }
 
 TEST_F(Translating, AStreamIsAnsweredInOrderAndAtOnceWhereWanted) {
-  const attend::Run run = attend::Run::load(run_);
+  const TranslationRun run = load_run_as<TranslationRun>(run_);
   const auto expected = translate(config(1, 1), kLines);
   for (const bool at_once : {false, true}) {
     const TranslatorConfig settings = config(2, 1);
@@ -99,7 +100,7 @@ TEST_F(Translating, AStreamIsAnsweredInOrderAndAtOnceWhereWanted) {
 }
 
 TEST_F(Translating, ProgressCountsEveryLine) {
-  const attend::Run run = attend::Run::load(run_);
+  const TranslationRun run = load_run_as<TranslationRun>(run_);
   const TranslatorConfig settings = config(2, 2);
   WorkProgress progress({.total = std::ssize(kLines), .is_shown = false});
   Translator translator(*run.model, run.tokenizers, settings, &progress);
@@ -108,7 +109,7 @@ TEST_F(Translating, ProgressCountsEveryLine) {
 }
 
 TEST_F(Translating, ALineTooLongIsCutAndCounted) {
-  const attend::Run run = attend::Run::load(run_);
+  const TranslationRun run = load_run_as<TranslationRun>(run_);
   const TranslatorConfig settings = config(1, 8);
   Translator translator(*run.model, run.tokenizers, settings);
   std::string line;
@@ -125,7 +126,7 @@ TEST_F(Translating, FrozenInEveryPrecisionItSaysTheSame) {
   settings.search.beam = 4;
   settings.search.nbest = 4;
   const auto in = [&](std::optional<Precision> precision) {
-    const attend::Run run = attend::Run::load(run_);
+    const TranslationRun run = load_run_as<TranslationRun>(run_);
     if (precision) freeze(*run.model, *precision);
     Translator translator(*run.model, run.tokenizers, settings);
     return translator.translate(kLines);
@@ -154,7 +155,7 @@ TEST_F(Translating, FrozenInEveryPrecisionItSaysTheSame) {
 // Logits of bf16 factors are fp32 numbers: not all of them have 8 bits.
 TEST_F(Translating, LogitsInBf16AreNotRounded) {
   const at::NoGradGuard no_grad;
-  const attend::Run run = attend::Run::load(run_);
+  const TranslationRun run = load_run_as<TranslationRun>(run_);
   freeze(*run.model, Precision::bf16);
   Pass pass = Pass::inference();
   const auto memory =
@@ -225,11 +226,11 @@ TEST_F(Translating, AValidationUsesTheThreadsOfItsTraining) {
 }
 
 TEST_F(Translating, ARunThatIsNoneIsRefused) {
-  EXPECT_THROW(attend::Run::load(directory_ / "nowhere"), UserError);
-  EXPECT_THROW(attend::Run::load(directory_ / "text"), UserError);
-  EXPECT_THROW(attend::Run::load(directory_.path()), UserError);
+  EXPECT_THROW(load_run_as<TranslationRun>(directory_ / "nowhere"), UserError);
+  EXPECT_THROW(load_run_as<TranslationRun>(directory_ / "text"), UserError);
+  EXPECT_THROW(load_run_as<TranslationRun>(directory_.path()), UserError);
   write_file_atomic(run_ / "config.toml", "width = 16\nheads = 2\n");  // edited
-  EXPECT_THROW(attend::Run::load(run_), UserError);
+  EXPECT_THROW(load_run_as<TranslationRun>(run_), UserError);
 }
 
 }  // namespace

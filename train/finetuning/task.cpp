@@ -16,7 +16,7 @@
 #include "data/batch/batch.hpp"
 #include "data/task/record_format.hpp"
 #include "eval/answers/answers.hpp"
-#include "models/run/run.hpp"
+#include "models/run/kind.hpp"
 
 namespace attend {
 namespace {

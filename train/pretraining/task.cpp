@@ -9,7 +9,7 @@
 #include "core/log.hpp"
 #include "core/random.hpp"
 #include "models/layers/layers.hpp"
-#include "models/run/run.hpp"
+#include "models/run/kind.hpp"
 #include "train/pretraining/objective.hpp"
 
 namespace attend {

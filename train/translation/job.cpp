@@ -24,7 +24,7 @@
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
-#include "models/run/run.hpp"
+#include "models/run/kind.hpp"
 #include "models/translation/factory.hpp"
 #include "train/session.hpp"
 #include "train/translation/config.hpp"
