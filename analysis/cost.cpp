@@ -139,7 +139,7 @@ SystemOutputs translate_test_set(const TrainedRun& trained, const std::vector<st
     outputs.translations.push_back(std::move(best.front()));
   }
   const std::int32_t unknown = trained.run.tokenizers.tgt.special().unk;
-  for (const TargetScore& one : score(trained.run, sources, references, scoring)) {
+  for (const TextScore& one : score(trained.run, sources, references, scoring)) {
     outputs.references.add(one);
     for (const ForcedPiece& piece : one.pieces) outputs.unknown_pieces += piece.id == unknown;
   }

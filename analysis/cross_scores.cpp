@@ -15,10 +15,10 @@ constexpr std::int64_t kCalibrationBins = 10;
 
 }  // namespace
 
-Calibration calibration(std::span<const TargetScore> reference) {
+Calibration calibration(std::span<const TextScore> reference) {
   std::array<CalibrationBin, kCalibrationBins> sums;
   std::int64_t total = 0;
-  for (const TargetScore& sentence : reference) {
+  for (const TextScore& sentence : reference) {
     for (const ForcedPiece& piece : sentence.pieces) {
       if (!std::isfinite(piece.best_log_prob)) continue;
       const double confidence = std::exp(piece.best_log_prob);
@@ -44,9 +44,9 @@ Calibration calibration(std::span<const TargetScore> reference) {
 
 namespace {
 
-std::vector<double> log_probs_of(const std::vector<TargetScore>& scores) {
+std::vector<double> log_probs_of(const std::vector<TextScore>& scores) {
   std::vector<double> log_probs;
-  for (const TargetScore& score : scores) log_probs.push_back(score.log_prob());
+  for (const TextScore& score : scores) log_probs.push_back(score.log_prob());
   return log_probs;
 }
 
@@ -55,7 +55,7 @@ SearchErrors errors_of_search(const TranslationRun& run, const ModelScores& scor
   std::int64_t compared = 0, ranked = 0, likelier = 0;
   for (std::size_t i = 0; i < scores.reference.size(); ++i) {
     const Translation& output = text.outputs[own][i];
-    const TargetScore& reference = scores.reference[i];
+    const TextScore& reference = scores.reference[i];
     const std::size_t source =
         std::min(run.tokenizers.src.encode(text.source[i]).size(), most_source_pieces(*run.model));
     const std::int64_t longest = search.longest(source + 1);

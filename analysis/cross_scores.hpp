@@ -25,7 +25,7 @@ namespace attend {
 
 // Calibration over the reference under teacher forcing, ends of sentences included. The bins are (0, 0.1], (0.1, 0.2],
 // … in this order, without empty ones. Positions whose log-probability is not finite are left out.
-Calibration calibration(std::span<const TargetScore> reference);
+Calibration calibration(std::span<const TextScore> reference);
 
 // Every model scores every system's output and the reference. A model prefers its own output, however good it is, so
 // the scores of the other models are more informative.
@@ -46,7 +46,7 @@ struct TranslatedText {
 // The scores of all translations by one model.
 struct ModelScores {
   std::vector<std::vector<double>> outputs;  // log-probability of [system][line], in nats
-  std::vector<TargetScore> reference;        // of each line
+  std::vector<TextScore> reference;          // of each line
   SearchErrors search_errors = {};
 };
 

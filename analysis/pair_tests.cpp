@@ -172,7 +172,7 @@ std::vector<PairsFile> read_pairs_files(const std::vector<std::string>& files, P
 std::vector<PairLogProbs> score_each(const TranslationRun& run, std::span<const MinimalPair> pairs,
                                      const ScoreConfig& config) {
   WorkProgress progress = progress_of(pairs);
-  const std::vector<TargetScore> scores = score(run, sources_of(pairs), sentences_of(pairs), config, &progress);
+  const std::vector<TextScore> scores = score(run, sources_of(pairs), sentences_of(pairs), config, &progress);
   progress.clear();
   return of_each_two(scores);
 }
@@ -180,7 +180,7 @@ std::vector<PairLogProbs> score_each(const TranslationRun& run, std::span<const 
 std::vector<PairLogProbs> score_each(const LanguageRun& run, std::span<const MinimalPair> pairs,
                                      const ScoreConfig& config) {
   WorkProgress progress = progress_of(pairs);
-  const std::vector<LanguageScore> scores = score_language(run, sentences_of(pairs), config, &progress);
+  const std::vector<TextScore> scores = score_language(run, sentences_of(pairs), config, &progress);
   progress.clear();
   return of_each_two(scores);
 }

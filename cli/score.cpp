@@ -39,7 +39,7 @@ std::string score_text(std::span<const ForcedPiece> pieces, const Tokenizer& tok
   return text;
 }
 
-ScoreJson sums_json(const ScoreSums& sums, const std::string& kind) {
+ScoreJson sums_json(const ScoreTally& sums, const std::string& kind) {
   return {{"lines", sums.lines},
           {"log_prob", sums.log_prob},
           {"pieces", sums.pieces},
@@ -48,7 +48,7 @@ ScoreJson sums_json(const ScoreSums& sums, const std::string& kind) {
           {kind + "perplexity_word", sums.perplexity_by_word()}};
 }
 
-std::string sums_text(const ScoreSums& sums, const std::string& kind) {
+std::string sums_text(const ScoreTally& sums, const std::string& kind) {
   return fmt::format("{}, {:.3f} nats per line; {}perplexity {} of {}, {} of {}", counted(sums.lines, "line"),
                      sums.log_prob / static_cast<double>(sums.lines), kind, fixed(sums.perplexity_by_piece(), 3),
                      counted(sums.pieces, "piece"), fixed(sums.perplexity_by_word(), 3), counted(sums.words, "word"));

@@ -113,11 +113,11 @@ std::string score_text(std::span<const ForcedPiece> pieces, const Tokenizer& tok
 
 // {"lines", "log_prob", "pieces", "words", "perplexity_piece", "perplexity_word"}; `kind`, "pseudo_" or nothing,
 // precedes the name of a perplexity. The perplexity of no pieces or words is null.
-nlohmann::ordered_json sums_json(const ScoreSums& sums, const std::string& kind = {});
+nlohmann::ordered_json sums_json(const ScoreTally& sums, const std::string& kind = {});
 
 // "60 lines, -4.000 nats per line; perplexity 2.718 of 240 pieces, 7.389 of 120 words"; with a `kind` such as
 // "pseudo-".
-std::string sums_text(const ScoreSums& sums, const std::string& kind = {});
+std::string sums_text(const ScoreTally& sums, const std::string& kind = {});
 
 // {"value", "low", "high", "correct", "pairs"}
 nlohmann::ordered_json accuracy_json(const ContrastTally& tally);

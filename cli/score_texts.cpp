@@ -27,8 +27,8 @@ using TextJson = nlohmann::ordered_json;
 // A language model, or a BERT whose scores are pseudo-log-likelihoods.
 class TextScorer {
  public:
-  using Score = LanguageScore;
-  using Tally = LanguageTally;
+  using Score = TextScore;
+  using Tally = ScoreTally;
 
   explicit TextScorer(const ScoreCommandConfig& config) : config_(config) {
     AnyRun loaded = load_run(config.run, config.use);
@@ -41,38 +41,36 @@ class TextScorer {
     }
   }
 
-  std::vector<LanguageScore> score(std::span<const std::string> lines, WorkProgress& progress) const {
+  std::vector<TextScore> score(std::span<const std::string> lines, WorkProgress& progress) const {
     return bert_ ? pseudo_log_likelihood(*bert_, lines, config_.within_word, config_.score, &progress)
                  : score_language(*language_, lines, config_.score, &progress);
   }
 
-  std::vector<LanguageScore> score(std::span<const MinimalPair> pairs, WorkProgress& progress) const {
+  std::vector<TextScore> score(std::span<const MinimalPair> pairs, WorkProgress& progress) const {
     return score(sentences_of(pairs), progress);
   }
 
-  TextJson json_of(const LanguageScore& score) const {
+  TextJson json_of(const TextScore& score) const {
     TextJson object = score_json(score.pieces, score.words, tokenizer(), config_.per_token);
     object["bytes"] = score.bytes;
     return object;
   }
 
-  std::string text_of(const LanguageScore& score) const {
-    return score_text(score.pieces, tokenizer(), config_.per_token);
-  }
+  std::string text_of(const TextScore& score) const { return score_text(score.pieces, tokenizer(), config_.per_token); }
 
-  TextJson json_of(const LanguageTally& tally) const {
+  TextJson json_of(const ScoreTally& tally) const {
     TextJson object = sums_json(tally, bert_ ? "pseudo_" : "");
     object["bytes"] = tally.bytes;
     object[bert_ ? "pseudo_bits_per_byte" : "bits_per_byte"] = tally.bits_per_byte();
     return object;
   }
 
-  void report(const std::string& name, const LanguageTally& tally) const {
+  void report(const std::string& name, const ScoreTally& tally) const {
     const std::string kind = bert_ ? "pseudo-" : "";
     log::info("{}: {}; {} {}bits per byte", name, sums_text(tally, kind), fixed(tally.bits_per_byte(), 3), kind);
   }
 
-  void report(const LanguageTally& better, const LanguageTally& worse) const {
+  void report(const ScoreTally& better, const ScoreTally& worse) const {
     report("better", better);
     report("worse", worse);
   }
@@ -101,12 +99,12 @@ void score_lines(const ScoreCommandConfig& config) {
   InputLines input(config.input, {});  // opened first, to report an unreadable file at once
   const TextScorer scorer(config);
   WorkProgress progress(work_on_lines({config.input}, {}));
-  LanguageTally tally;
+  ScoreTally tally;
   std::vector<std::string> lines;
   for (; input.next_together([&](const std::string& line) { lines.push_back(line); }); lines.clear()) {
-    const std::vector<LanguageScore> scores = scorer.score(lines, progress);
+    const std::vector<TextScore> scores = scorer.score(lines, progress);
     progress.clear();
-    for (const LanguageScore& score : scores) {
+    for (const TextScore& score : scores) {
       tally.add(score);
       std::cout << (config.json ? scorer.json_of(score).dump() : scorer.text_of(score)) << '\n';
     }

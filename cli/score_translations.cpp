@@ -72,7 +72,7 @@ class LineAlignedReader {
 // Scores translations, and formats and reports the scores.
 class TranslationScorer {
  public:
-  using Score = TargetScore;
+  using Score = TextScore;
   using Tally = ScoreTally;
 
   explicit TranslationScorer(const ScoreCommandConfig& config)
@@ -82,16 +82,16 @@ class TranslationScorer {
 
   const Tokenizer& tokenizer() const { return trained_.tokenizers.tgt; }
 
-  std::vector<TargetScore> score(std::span<const std::string> sources, std::span<const std::string> targets,
-                                 WorkProgress& progress) const {
+  std::vector<TextScore> score(std::span<const std::string> sources, std::span<const std::string> targets,
+                               WorkProgress& progress) const {
     return attend::score(trained_, sources, targets, config_.score, &progress);
   }
 
-  std::vector<TargetScore> score(std::span<const MinimalPair> pairs, WorkProgress& progress) const {
+  std::vector<TextScore> score(std::span<const MinimalPair> pairs, WorkProgress& progress) const {
     return score(sources_of(pairs), sentences_of(pairs), progress);
   }
 
-  Json json_of(const TargetScore& score) const {
+  Json json_of(const TextScore& score) const {
     return score_json(score.pieces, score.words, tokenizer(), config_.per_token);
   }
   Json json_of(const ScoreTally& tally) const { return sums_json(tally); }
@@ -129,7 +129,7 @@ class TranslationScorePrinter {
   // `texts`: lines of --source, --target and, if given, --contrast.
   void print(const std::vector<std::vector<std::string>>& texts) {
     const auto targets = scorer_.score(texts[0], texts[1], progress_);
-    const auto contrasts = has_contrast() ? scorer_.score(texts[0], texts[2], progress_) : std::vector<TargetScore>();
+    const auto contrasts = has_contrast() ? scorer_.score(texts[0], texts[2], progress_) : std::vector<TextScore>();
     progress_.clear();
     for (std::size_t i = 0; i < targets.size(); ++i) {
       targets_.add(targets[i]);
@@ -162,7 +162,7 @@ class TranslationScorePrinter {
   }
   bool has_contrast() const { return !config_.contrast.empty(); }
 
-  void print_line(const TargetScore& target, const TargetScore* contrast) {
+  void print_line(const TextScore& target, const TextScore* contrast) {
     const bool is_correct = contrast != nullptr && pairs_.add(target.log_prob(), contrast->log_prob());
     if (config_.json) {
       Json object = scorer_.json_of(target);

@@ -208,12 +208,12 @@ MaskedCopy masked_copy(std::span<const std::int32_t> ids, std::int64_t piece, st
   return copy;
 }
 
-std::vector<LanguageScore> pseudo_log_likelihood(const BertRun& run, std::span<const std::string> lines,
-                                                 bool within_word, const ScoreConfig& config, WorkProgress* progress) {
+std::vector<TextScore> pseudo_log_likelihood(const BertRun& run, std::span<const std::string> lines, bool within_word,
+                                             const ScoreConfig& config, WorkProgress* progress) {
   ensure(run.fills_masks(), "the run has the head for masked tokens");
   const BertForPretrainingImpl& model = *run.model;
   const std::int64_t longest = model.bert->config().max_length;
-  std::vector<LanguageScore> scores(lines.size());
+  std::vector<TextScore> scores(lines.size());
   std::vector<std::vector<std::int32_t>> texts(lines.size());
   std::vector<CopyOfLine> copies;
   std::vector<std::int64_t> lengths;  // of the copies

@@ -99,8 +99,7 @@ MaskedCopy masked_copy(std::span<const std::int32_t> ids, std::int64_t piece, st
 // The score of every line, in order; without its end. The run must fill masks (BertRun::fills_masks). An empty line has
 // no pieces, and the sum 0. The sums depend on batches only by rounding. `progress` counts lines. Interrupted after
 // SIGINT or SIGTERM.
-std::vector<LanguageScore> pseudo_log_likelihood(const BertRun& run, std::span<const std::string> lines,
-                                                 bool within_word, const ScoreConfig& config,
-                                                 WorkProgress* progress = nullptr);
+std::vector<TextScore> pseudo_log_likelihood(const BertRun& run, std::span<const std::string> lines, bool within_word,
+                                             const ScoreConfig& config, WorkProgress* progress = nullptr);
 
 }  // namespace attend

@@ -102,16 +102,6 @@ WindowBatch make_window_batch(std::span<const std::vector<std::int32_t>> texts, 
   return batch;
 }
 
-void ScoreSums::add_line(std::span<const ForcedPiece> scored, std::int64_t words_of_line) {
-  ++lines;
-  pieces += std::ssize(scored);
-  words += words_of_line;
-  log_prob += log_prob_of(scored);
-}
-
-double ScoreSums::perplexity_by_piece() const { return std::exp(-log_prob / static_cast<double>(pieces)); }
-double ScoreSums::perplexity_by_word() const { return std::exp(-log_prob / static_cast<double>(words)); }
-
 bool ContrastTally::add(double log_prob, double contrast_log_prob) {
   const bool is_correct = log_prob > contrast_log_prob;
   ++pairs;

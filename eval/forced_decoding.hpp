@@ -83,23 +83,6 @@ struct WindowBatch {
 WindowBatch make_window_batch(std::span<const std::vector<std::int32_t>> texts, std::span<const WindowOfText> windows,
                               std::span<const std::size_t> chosen, std::int32_t end, torch::Device device);
 
-// Sums of the scores of texts, and of pairs of texts of which a model should find the first more likely.
-//
-// The perplexity of a text is exp(-log p / n). By piece, n counts the predicted pieces, which depend on the tokenizer;
-// by word, n counts the words between white space and the predicted ends of lines, which do not.
-
-struct ScoreSums {
-  std::int64_t lines = 0;
-  std::int64_t pieces = 0;  // with the ends of lines, where they are predicted
-  std::int64_t words = 0;   // the same
-  double log_prob = 0;
-
-  void add_line(std::span<const ForcedPiece> scored, std::int64_t words_of_line);
-  // NaN without pieces, or without words.
-  double perplexity_by_piece() const;
-  double perplexity_by_word() const;
-};
-
 // Contrastive pairs (Sennrich 2017, arXiv 1612.04629): of a text and one with an error, a model should find the first
 // more likely. Equal probabilities count as errors.
 struct ContrastTally {

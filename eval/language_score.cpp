@@ -4,7 +4,6 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
-#include <numbers>
 #include <numeric>
 
 #include "core/error.hpp"
@@ -117,12 +116,12 @@ std::vector<std::vector<double>> text_log_probs(const LanguageModelImpl& model,
   return window ? in_windows(model, texts, end, *window) : in_segments(model, texts, end);
 }
 
-std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<const std::string> lines,
-                                          const ScoreConfig& config, WorkProgress* progress) {
+std::vector<TextScore> score_language(const LanguageRun& run, std::span<const std::string> lines,
+                                      const ScoreConfig& config, WorkProgress* progress) {
   const LanguageModelImpl& model = *run.model;
   const std::int32_t end = run.tokenizer.special().eos;
   ensure(end >= 0, "the tokenizer of a language model has an end token");
-  std::vector<LanguageScore> scores(lines.size());
+  std::vector<TextScore> scores(lines.size());
   std::vector<std::vector<std::int32_t>> texts(lines.size());
   std::vector<WindowOfText> windows;
   std::vector<std::int64_t> lengths;  // of the windows
@@ -161,12 +160,5 @@ std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<cons
   });
   return scores;
 }
-
-void LanguageTally::add(const LanguageScore& score) {
-  add_line(score.pieces, score.words);
-  bytes += score.bytes;
-}
-
-double LanguageTally::bits_per_byte() const { return -log_prob / (std::numbers::ln2 * static_cast<double>(bytes)); }
 
 }  // namespace attend

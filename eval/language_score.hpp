@@ -42,27 +42,9 @@ std::vector<std::vector<double>> text_log_probs(const LanguageModelImpl& model,
 // A line longer than a Transformer reads at once (LanguageRun::window) is read in overlapping windows
 // (forced_decoding.hpp). Nothing is cut; for shorter lines, and recurrent models, the sum is exact.
 
-// The score of a line. A language model also predicts its end, which counts as a piece, a word and a byte; a BERT
-// (encoder_output.hpp) does not.
-struct LanguageScore {
-  std::vector<ForcedPiece> pieces = {};
-  std::int64_t words = 0;  // separated by white space
-  std::int64_t bytes = 0;  // of UTF-8
-
-  double log_prob() const { return log_prob_of(pieces); }
-};
-
 // The score of every line, in order. An empty line is </s> alone. The sums depend on batches only by rounding.
 // `progress` counts lines. Interrupted after SIGINT or SIGTERM.
-std::vector<LanguageScore> score_language(const LanguageRun& run, std::span<const std::string> lines,
-                                          const ScoreConfig& config, WorkProgress* progress = nullptr);
-
-// Sums over a text.
-struct LanguageTally : ScoreSums {
-  std::int64_t bytes = 0;  // with the ends of lines, where they are predicted
-
-  void add(const LanguageScore& score);
-  double bits_per_byte() const;  // -log p / (ln 2 · bytes); NaN without bytes
-};
+std::vector<TextScore> score_language(const LanguageRun& run, std::span<const std::string> lines,
+                                      const ScoreConfig& config, WorkProgress* progress = nullptr);
 
 }  // namespace attend

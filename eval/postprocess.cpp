@@ -27,7 +27,7 @@ void rerank(const TranslationRun& run, const RerankConfig& config, const ScoreCo
     }
   }
   if (config.rerank_direction == RerankDirection::reverse) std::swap(sources, targets);
-  const std::vector<TargetScore> scores = score(run, sources, targets, scoring);
+  const std::vector<TextScore> scores = score(run, sources, targets, scoring);
   auto next = scores.begin();
   for (std::vector<Translation>& of_line : translations) {
     for (Translation& translation : of_line) {

@@ -2,6 +2,9 @@
 
 #include <c10/core/InferenceMode.h>
 
+#include <cmath>
+#include <numbers>
+
 #include "core/error.hpp"
 #include "core/process.hpp"
 #include "eval/metrics/tokenizers.hpp"
@@ -61,12 +64,11 @@ std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batc
   return sentences;
 }
 
-std::vector<TargetScore> score(const TranslationRun& run, std::span<const std::string> sources,
-                               std::span<const std::string> targets, const ScoreConfig& config,
-                               WorkProgress* progress) {
+std::vector<TextScore> score(const TranslationRun& run, std::span<const std::string> sources,
+                             std::span<const std::string> targets, const ScoreConfig& config, WorkProgress* progress) {
   ensure(sources.size() == targets.size(), "as many target lines as source lines");
   std::vector<EncodedPair> pairs(sources.size());
-  std::vector<TargetScore> scores(sources.size());
+  std::vector<TextScore> scores(sources.size());
   std::vector<std::int64_t> lengths;  // of both sides, with their ends of sentence
   const std::size_t most_pieces = most_source_pieces(*run.model);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -93,10 +95,18 @@ std::vector<TargetScore> score(const TranslationRun& run, std::span<const std::s
   return scores;
 }
 
-void ScoreTally::add(const TargetScore& score) {
-  add_line(score.pieces, score.words);
+void ScoreTally::add(const TextScore& score) {
+  ++lines;
+  pieces += std::ssize(score.pieces);
+  words += score.words;
+  bytes += score.bytes;
+  log_prob += score.log_prob();
   if (score.source_is_cut) cut_sources.add(lines);
   if (score.target_is_cut) cut_targets.add(lines);
 }
+
+double ScoreTally::perplexity_by_piece() const { return std::exp(-log_prob / static_cast<double>(pieces)); }
+double ScoreTally::perplexity_by_word() const { return std::exp(-log_prob / static_cast<double>(words)); }
+double ScoreTally::bits_per_byte() const { return -log_prob / (std::numbers::ln2 * static_cast<double>(bytes)); }
 
 }  // namespace attend

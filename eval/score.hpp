@@ -57,14 +57,35 @@ struct ScoreConfig {
   }
 };
 
-// The score of a target text.
-struct TargetScore {
-  std::vector<ForcedPiece> pieces;  // the last is the end of sentence
-  std::int64_t words = 0;           // separated by white space, and the end of sentence
-  bool source_is_cut = false;
+// The score of a text: as a translation, under a language model, or under a BERT (encoder_output.hpp). All but the last
+// also predict its end, which counts as a piece, a word and a byte.
+struct TextScore {
+  std::vector<ForcedPiece> pieces = {};
+  std::int64_t words = 0;      // separated by white space
+  std::int64_t bytes = 0;      // of UTF-8
+  bool source_is_cut = false;  // of a translation
   bool target_is_cut = false;
 
   double log_prob() const { return log_prob_of(pieces); }
+};
+
+// Sums over the lines of a text. Its perplexity is exp(-log p / n). By piece, n counts the predicted pieces, which
+// depend on the tokenizer; by word, n counts the words between white space and the predicted ends of lines, which do
+// not.
+struct ScoreTally {
+  std::int64_t lines = 0;
+  std::int64_t pieces = 0;
+  std::int64_t words = 0;
+  std::int64_t bytes = 0;
+  double log_prob = 0;
+  CutLines cut_sources = {};
+  CutLines cut_targets = {};
+
+  void add(const TextScore& score);
+  // NaN without pieces, words or bytes.
+  double perplexity_by_piece() const;
+  double perplexity_by_word() const;
+  double bits_per_byte() const;  // -log p / (ln 2 · bytes)
 };
 
 // Calls score_batch(indices) for batches of sequences of these lengths (workers.hpp), on the workers of `config`; of
@@ -82,16 +103,8 @@ std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batc
 // sentence alone, on either side; one of more than most_source_pieces() or kMostPieces is cut. The sums depend on
 // batches only by rounding. `progress` counts scored lines. Interrupted after SIGINT or SIGTERM, which are polled
 // before every batch.
-std::vector<TargetScore> score(const TranslationRun& run, std::span<const std::string> sources,
-                               std::span<const std::string> targets, const ScoreConfig& config,
-                               WorkProgress* progress = nullptr);
-
-// Sums over a text.
-struct ScoreTally : ScoreSums {
-  CutLines cut_sources;
-  CutLines cut_targets;
-
-  void add(const TargetScore& score);
-};
+std::vector<TextScore> score(const TranslationRun& run, std::span<const std::string> sources,
+                             std::span<const std::string> targets, const ScoreConfig& config,
+                             WorkProgress* progress = nullptr);
 
 }  // namespace attend

@@ -27,9 +27,9 @@ ForcedPiece forced(double confidence, bool is_best) {
 
 // The example of cross_scores.hpp.
 TEST(CalibrationOfReferences, IsCountedInBinsOfConfidence) {
-  const std::vector<TargetScore> reference = {{.pieces = {forced(0.95, true), forced(0.55, false)}},
-                                              {.pieces = {forced(0.55, true)}},
-                                              {.pieces = {forced(0.92, true)}}};
+  const std::vector<TextScore> reference = {{.pieces = {forced(0.95, true), forced(0.55, false)}},
+                                            {.pieces = {forced(0.55, true)}},
+                                            {.pieces = {forced(0.92, true)}}};
   const Calibration found = calibration(reference);
   ASSERT_EQ(found.bins.size(), 2U);
   EXPECT_NEAR(found.bins[0].confidence, 0.55, 1e-12);
@@ -43,7 +43,7 @@ TEST(CalibrationOfReferences, IsCountedInBinsOfConfidence) {
 
 // A bin that is right on average and wrong at either end has no error of its own; neighbouring bins do not mix.
 TEST(CalibrationOfReferences, HasTenBinsAndNoError) {
-  std::vector<TargetScore> reference(1);
+  std::vector<TextScore> reference(1);
   for (int tenth = 0; tenth < 10; ++tenth) {
     for (int i = 0; i < 100; ++i) reference[0].pieces.push_back(forced(0.05 + 0.1 * tenth, i < 5 + 10 * tenth));
   }
@@ -55,7 +55,7 @@ TEST(CalibrationOfReferences, HasTenBinsAndNoError) {
 
 TEST(CalibrationOfReferences, KnowsCertaintyAndLeavesOutWhatIsNotANumber) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const std::vector<TargetScore> reference = {
+  const std::vector<TextScore> reference = {
       {.pieces = {forced(1, true), {.log_prob = nan, .best_log_prob = nan, .is_best = true}, forced(1, false)}}};
   const Calibration found = calibration(reference);
   ASSERT_EQ(found.bins.size(), 1U);
@@ -73,7 +73,7 @@ TEST(CalibrationOfReferences, IsOfAModelsOwnProbabilities) {
   const TranslationRun run = small_run(families(0)[2].config, 3);
   const auto scores = score(run, kSource, kReference, {});
   std::int64_t pieces = 0, best = 0;
-  for (const TargetScore& one : scores) {
+  for (const TextScore& one : scores) {
     for (const ForcedPiece& piece : one.pieces) ++pieces, best += piece.is_best;
   }
   const Calibration found = calibration(scores);
@@ -183,7 +183,7 @@ TEST(CrossScoring, ASearchErrorIsAReferenceThatRanksAboveTheOutput) {
   EXPECT_FALSE(of_samples.ranked || of_samples.likelier) << "their score is not a rank";
   const auto most = static_cast<std::int64_t>(reference[0].pieces.size());
   const auto within = std::ranges::count_if(reference.begin(), reference.begin() + 4,
-                                            [&](const TargetScore& one) { return std::ssize(one.pieces) <= most; });
+                                            [&](const TextScore& one) { return std::ssize(one.pieces) <= most; });
   ASSERT_LT(within, 4);
   EXPECT_EQ(score_translations(run, 0, text, {.search = SearchConfig{.max_length = most}}).search_errors.compared,
             within);

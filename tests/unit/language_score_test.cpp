@@ -169,20 +169,21 @@ TEST(LanguageScoresDeathTest, HeedSignals) {
       testing::ExitedWithCode(7), "");
 }
 
-TEST(LanguageSums, ArePerPiecePerWordAndPerByte) {
+TEST(ScoreTally, ArePerPiecePerWordAndPerByte) {
   const double half = std::log(0.5);
-  LanguageTally tally;
+  ScoreTally tally;
   tally.add({.pieces = {{.log_prob = half}, {.log_prob = half}, {.log_prob = half}}, .words = 2, .bytes = 7});
   tally.add({.pieces = {{.log_prob = half}}, .words = 1, .bytes = 1});
   EXPECT_EQ(tally.lines, 2);
   EXPECT_EQ(tally.pieces, 4);
   EXPECT_EQ(tally.bytes, 8);
+  EXPECT_NEAR(tally.log_prob, 4 * half, 1e-12);
   EXPECT_NEAR(tally.perplexity_by_piece(), 2, 1e-12);
   EXPECT_NEAR(tally.perplexity_by_word(), std::pow(2, 4.0 / 3), 1e-12);
   EXPECT_NEAR(tally.bits_per_byte(), 0.5, 1e-12);
 }
 
-TEST(LanguageSums, ContrastsAreCountedByKindAndDistance) {
+TEST(ScoreTally, ContrastsAreCountedByKindAndDistance) {
   ContrastTable table;
   EXPECT_TRUE(table.add(-1, -2, "agreement", 1));
   EXPECT_FALSE(table.add(-2, -1, "agreement", 3));

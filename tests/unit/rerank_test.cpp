@@ -23,7 +23,7 @@ Translation scored_text(const std::string& text, double score) {
 
 double by_piece(const TranslationRun& run, const std::string& source, const std::string& target) {
   const std::vector<std::string> sources = {source}, targets = {target};
-  const TargetScore found = score(run, sources, targets, {}).front();
+  const TextScore found = score(run, sources, targets, {}).front();
   return found.log_prob() / static_cast<double>(found.pieces.size());
 }
 

@@ -77,7 +77,7 @@ TEST(Forcing, GivesTheLogProbabilityOfSearch) {
       std::vector<ForcedPiece> pieces = forced[i];
       ASSERT_EQ(pieces.size(), tgt[i].size() + 1);
       if (tgt[i].size() == longest) pieces.pop_back();  // search cut it off before its end
-      EXPECT_NEAR((TargetScore{.pieces = pieces}).log_prob(), expected[i], 1e-4) << family.name << ", " << i;
+      EXPECT_NEAR((TextScore{.pieces = pieces}).log_prob(), expected[i], 1e-4) << family.name << ", " << i;
     }
   }
   EXPECT_GE(num_ended, 10 * all.size());
@@ -197,7 +197,7 @@ TEST(Scoring, CountsWordsPiecesAndCutLines) {
   EXPECT_EQ(scores[2].words, 1);
   EXPECT_EQ(scores[2].pieces.size(), 1U);
   ScoreTally tally;
-  for (const TargetScore& one : scores) tally.add(one);
+  for (const TextScore& one : scores) tally.add(one);
   EXPECT_EQ(tally.lines, 3);
   EXPECT_EQ(tally.cut_sources.report(9), "line 2 was cut to 9 pieces");
   EXPECT_EQ(tally.cut_targets.first, 1);
@@ -244,17 +244,7 @@ TEST(ScoringDeathTest, HeedsSignals) {
       testing::ExitedWithCode(7), "");
 }
 
-TEST(ScoreSums, PerplexityIsByPieceOrByWord) {
-  const double half = std::log(0.5);
-  ScoreTally tally;
-  tally.add({.pieces = {{.log_prob = half}, {.log_prob = half}, {.log_prob = half}}, .words = 2});
-  tally.add({.pieces = {{.log_prob = half}}, .words = 1});
-  EXPECT_NEAR(tally.log_prob, 4 * half, 1e-12);
-  EXPECT_NEAR(tally.perplexity_by_piece(), 2, 1e-12);
-  EXPECT_NEAR(tally.perplexity_by_word(), std::pow(2, 4.0 / 3), 1e-12);
-}
-
-TEST(ScoreSums, APairIsCorrectIfTheTranslationIsLikelier) {
+TEST(ContrastTally, APairIsCorrectIfTheTranslationIsLikelier) {
   ContrastTally tally;
   EXPECT_TRUE(tally.add(-1.5, -2));
   EXPECT_FALSE(tally.add(-2, -1.5));
