@@ -9,10 +9,9 @@
 namespace attend {
 namespace {
 
-using enum EmbeddingTable;
-
 // The names of a run's tables, the default one first.
 std::vector<EmbeddingTable> tables_of(const AnyOptions& run) {
+  using enum EmbeddingTable;
   return std::visit(overloaded{[](const ModelConfig&) {
                                  return std::vector{source, target, output};
                                },
@@ -40,8 +39,9 @@ PieceVectors load_embedding_table(const std::filesystem::path& path, const std::
   }
   return std::visit(
       overloaded{[&](const TranslationRun& run) {
-                   return table.value_or(source) == source ? vectors_of(run.tokenizers.src, run.model->source_table())
-                                                           : vectors_of(run.tokenizers.tgt, run.model->output_table());
+                   const bool of_source = table.value_or(EmbeddingTable::source) == EmbeddingTable::source;
+                   return of_source ? vectors_of(run.tokenizers.src, run.model->source_table())
+                                    : vectors_of(run.tokenizers.tgt, run.model->output_table());
                  },
                  [](const BertRun& run) { return vectors_of(run.tokenizer, run.model->bert->table()); },
                  [](const LanguageRun& run) { return vectors_of(run.tokenizer, run.model->output_table()); },
