@@ -40,10 +40,6 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// The options that apply to language models.
-constexpr std::array<std::string_view, 9> kOfLanguageModels = {
-    "runs", "names", "test", "train", "contrast", "checkpoint", "precision", "device", "threads"};
-
 class Measurement {
  public:
   explicit Measurement(const CompareConfig& config)
@@ -356,24 +352,22 @@ bool are_language_models(const std::vector<std::string>& runs) {
   return true;
 }
 
-void CompareConfig::validate(const OptionOrigins& origins) const {
-  const bool of_language = are_language_models(runs);
-  if (of_language) {
-    for (const BoundOption& option : bind(*this)) {
-      if (std::ranges::find(kOfLanguageModels, option.name) == kOfLanguageModels.end()) {
-        refuse_given(option.name, origins, "in a comparison of language models");
-      }
-    }
-  }
-  translator.validate(origins);
-  metrics.validate(origins);
+Facts CompareConfig::facts() const {
   if (runs.empty() && hypothesis.empty()) {
     throw UserError("nothing to compare: no run and no --hypothesis is given",
                     "name runs of attend train, or files of translations: --hypothesis NAME=FILE");
   }
-  if (runs.empty() && !search.empty()) {
-    throw UserError(origins("search") + ": no run is given", "leave it out, or name a run");
-  }
+  Facts all = translator.facts();
+  all[kComparisonsOf] = runs.empty()                ? FactValue{std::string(kGivenTranslations), "no run is given"}
+                        : are_language_models(runs) ? FactValue{std::string(kLanguageModels)}
+                                                    : FactValue{std::string(kTranslationRuns)};
+  return all;
+}
+
+void CompareConfig::validate(const OptionOrigins& origins) const {
+  const bool of_language = are_language_models(runs);
+  translator.validate(origins);
+  metrics.validate(origins);
   parse_searches(search, translator);  // refuses
   if (!of_language) check_two_files("test", test, origins);
   if (translator.search.nbest > 1 && translator.mbr == 0) {
@@ -382,8 +376,6 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
   if (translator.search.sample > 1 && translator.mbr == 0) {
     throw UserError(origins("sample") + ": one translation of each sentence is compared", "give --sample 1");
   }
-  refuse_any_given({"length-penalty-kind", "coverage-penalty", "diverse-groups"}, origins,
-                   "here: beams of several sizes are judged by log p / length^alpha");
   std::set<std::string> seen;
   for (const std::string& name : names) {
     if (name.empty()) throw UserError(origins("names") + ": empty name", "give each system a name");
@@ -395,26 +387,6 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
     throw UserError(fmt::format("{} {}: a path names the weights of one run, but {} are compared",
                                 origins("checkpoint"), checkpoint, runs.size()),
                     "give auto, best or last, or compare one run");
-  }
-  if (runs.empty()) {
-    if (!names.empty()) {
-      throw UserError(origins("names") + ": there are no runs to name",
-                      "leave it out; translations are named by --hypothesis NAME=FILE");
-    }
-    for (const char* option : {"contrast", "checkpoint", "precision", "device", "all-attention", "beam",
-                               "length-penalty", "patience", "min-length", "max-length", "attention-threshold",
-                               "repetition-penalty", "no-repeat-ngram", "sample", "mbr", "batch-size", "threads"}) {
-      if (origins.given(option)) throw UserError(origins(option) + ": no run is given", "leave it out, or name a run");
-    }
-  }
-  std::int64_t from_input =
-      std::ranges::count(test, "-") + std::ranges::count(contrast, "-") + (gold.gold == "-" ? 1 : 0);
-  // Of translations, only the last file of --train is read.
-  from_input += of_language ? std::ranges::count(train, "-") : (!train.empty() && train.back() == "-" ? 1 : 0);
-  for (const GivenSystem& system : parse_hypotheses(hypothesis)) from_input += system.file == "-" ? 1 : 0;
-  if (from_input > 1) {
-    throw UserError(origins("test") + ": standard input (-) can be read only once",
-                    "write all but one of the texts to files");
   }
   if (!of_language && train.size() > 2) {
     throw UserError(fmt::format("{}: {} files, expected 1 or 2", origins("train"), train.size()),

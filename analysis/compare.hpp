@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/report/comparison.hpp"
@@ -13,6 +14,11 @@
 #include "models/ops/weight.hpp"
 
 namespace attend {
+
+// What is compared, on which options depend.
+inline constexpr Fact kComparisonsOf{"comparisons of"};
+inline constexpr std::string_view kTranslationRuns = "translation runs", kLanguageModels = "language models",
+                                  kGivenTranslations = "given translations";
 
 struct CompareConfig {
   std::vector<std::string> runs;
@@ -33,6 +39,9 @@ struct CompareConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
+    constexpr Condition kOfRuns = {kComparisonsOf, {kTranslationRuns, kLanguageModels}};
+    constexpr Condition kOfTranslations = {kComparisonsOf, {kTranslationRuns, kGivenTranslations}};
+    constexpr Condition kOfTranslationRuns = {kComparisonsOf, {kTranslationRuns}};
     visit("runs", self.runs,
           {.help = "runs of attend train, or of attend pretrain --objective causal; runs that differ only in their "
                    "seeds are one system",
@@ -41,36 +50,44 @@ struct CompareConfig {
     visit("names", self.names,
           {.help = "names of the trained systems in the report, in the order of their first runs; none: the names of "
                    "their directories",
-           .placeholder = "NAME"});
+           .placeholder = "NAME",
+           .only = kOfRuns});
     visit("test", self.test,
           {.help = "source sentences and their reference translations; of language models, documents as in their "
                    "training text",
-           .placeholder = "FILE",
+           .file = FileUse::read,
            .required = true});
     visit("hypothesis", self.hypothesis,
           {.help = "name and translations of a system without a model, one translation per line; repeatable, with or "
                    "without runs; measures that need a model are left out",
-           .placeholder = "NAME=FILE"});
+           .placeholder = "NAME=FILE",
+           .file = FileUse::read,
+           .only = kOfTranslations});
     visit("search", self.search,
           {.help = "another search of the first run, by the options that differ, as a system: \"greedy = --beam 1\"; "
                    "repeatable; measures that need a model are left out",
-           .placeholder = "NAME = OPTIONS"});
+           .placeholder = "NAME = OPTIONS",
+           .only = kOfTranslationRuns});
     visit("train", self.train,
           {.help = "training text, whose last file, the target side, gives the frequencies of words; of language "
                    "models, all files; none: the training text of the first run",
-           .placeholder = "FILE"});
+           .file = FileUse::read});
     visit(
         "contrast", self.contrast,
         {.help = "files of minimal pairs, as attend score reads them: how often each model finds the better text more "
                  "probable, by kind and distance",
-         .placeholder = "FILE"});
+         .file = FileUse::read,
+         .only = kOfRuns});
+    visit.group("Report", kOfTranslations);
     GoldConfig::visit(self.gold, visit);
     metrics::MetricChoice::visit(self.metrics, visit);
+    visit.group("Report", kOfTranslationRuns);
     visit("probe", self.probe,
           {.help = "also measure the reach of gradients, and the time of updates by length and threads (section 7)"});
     visit("all-attention", self.all_attention,
           {.help = "keep the attention of all sentences in report.json; default: only of the first sentences, as in "
                    "index.html"});
+    visit.group("Report", kOfRuns);
     visit("checkpoint", self.checkpoint,
           {.help =
                "best, last, step-N, or, with a single run, the path of one of its checkpoints; auto: best, or another "
@@ -78,8 +95,34 @@ struct CompareConfig {
            .placeholder = "auto|best|last|step-N|PATH"});
     visit("precision", self.precision, {.help = "precision of matrix products"});
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
-    TranslatorConfig::visit(self.translator, visit);
+    ComparedSearch<Visitor> compared{visit, self.translator, kOfTranslationRuns, kOfRuns};
+    TranslatorConfig::visit(self.translator, compared);
   }
+
+  // Visits the options of translation but those of the ranking of hypotheses: beams of several sizes are judged by
+  // log p / length^alpha. Language models read only the number of threads.
+  template <class Visitor>
+  struct ComparedSearch {
+    Visitor& visit;
+    const TranslatorConfig& translator;
+    Condition of_search, of_threads;
+
+    void group(std::string_view title) { visit.group(title, of_search); }
+    template <class T>
+    void operator()(std::string_view name, T& value, const Option& traits) {
+      const SearchConfig& search = translator.search;
+      const auto is = [&](const auto& member) { return static_cast<const void*>(&member) == &value; };
+      if (is(search.length_penalty_kind) || is(search.coverage_penalty) || is(search.diverse_groups) ||
+          is(search.diversity)) {
+        return;
+      }
+      if (is(translator.threads)) visit.group("Speed", of_threads);
+      visit(name, value, traits);
+    }
+  };
+
+  // Reads the runs. UserError if there is nothing to compare, or only some of them are language models.
+  Facts facts() const;
   // UserError for contradictory options.
   void validate(const OptionOrigins& origins) const;
 };

@@ -10,6 +10,7 @@
 #include "core/text.hpp"
 #include "data/text/documents.hpp"
 #include "data/text/lines.hpp"
+#include "data/text/parallel.hpp"
 #include "eval/metrics/tokenizers.hpp"
 
 namespace attend {
@@ -24,21 +25,6 @@ Lines read_compared_lines(const std::string& file) {
   reader.counts().log(file);
   if (lines.empty()) throw UserError(name_of_input(file) + ": empty", "check the file");
   return lines;
-}
-
-std::vector<std::int64_t> count_words_of(const Lines& lines) {
-  std::vector<std::int64_t> counts;
-  for (const std::string& line : lines) counts.push_back(std::ssize(spaced_words(line)));
-  return counts;
-}
-
-void check_length(std::size_t lines, const std::string& file, std::size_t expected, const std::string& source,
-                  const std::string& remedy) {
-  if (lines == expected) return;
-  throw UserError(
-      fmt::format("{}: {}, but {} has {}", name_of_input(file), counted(static_cast<std::int64_t>(lines), "line"),
-                  source, fixed(static_cast<std::int64_t>(expected))),
-      remedy);
 }
 
 }  // namespace
@@ -65,20 +51,21 @@ ComparedInputs read_compared_inputs(const Lines& test, const GoldConfig& gold, c
   ComparedInputs inputs{.sources = read_compared_lines(test[0]),
                         .references = read_compared_lines(test[1]),
                         .given = parse_hypotheses(hypotheses)};
-  const std::size_t count = inputs.sources.size();
-  check_length(inputs.references.size(), test[1], count, test[0], "give a reference for each source sentence");
-  const std::vector<std::int64_t> source_words = count_words_of(inputs.sources);
-  const std::vector<std::int64_t> target_words = count_words_of(inputs.references);
+  const auto check = [&](const std::string& file, std::int64_t lines) {
+    check_aligned(file, lines, name_of_input(test[0]), std::ssize(inputs.sources));
+  };
+  check(test[1], std::ssize(inputs.references));
+  const std::vector<std::int64_t> source_words = count_words(inputs.sources);
+  const std::vector<std::int64_t> target_words = count_words(inputs.references);
   inputs.source_words = std::accumulate(source_words.begin(), source_words.end(), std::int64_t{0});
   inputs.target_words = std::accumulate(target_words.begin(), target_words.end(), std::int64_t{0});
   if (!gold.gold.empty()) {
     inputs.gold = read_gold_links(gold, source_words, target_words);
-    check_length(inputs.gold.size(), gold.gold, count, test[0], "give a line of links for each sentence pair");
+    check(gold.gold, std::ssize(inputs.gold));
   }
   for (GivenSystem& system : inputs.given) {
     system.lines = read_compared_lines(system.file);
-    check_length(system.lines.size(), system.file, count, test[0],
-                 "give one translation per line for each source sentence");
+    check(system.file, std::ssize(system.lines));
   }
   return inputs;
 }

@@ -56,17 +56,23 @@ struct FaithfulnessConfig {
            .placeholder = "DIR",
            .required = true,
            .positional = true});
-    visit(
-        "data", self.data,
-        {.help = "labelled texts for a fine-tuned run, in a format that attend evaluate reads", .placeholder = "FILE"});
+    visit("data", self.data,
+          {.help = "labelled texts for a fine-tuned run, in a format that attend evaluate reads",
+           .file = FileUse::read,
+           .only = {kRunsOfAttend, {"finetune"}}});
     visit("test", self.test,
-          {.help = "source sentences and their translations, for a translation run", .placeholder = "FILE"});
+          {.help = "source sentences and their translations, for a translation run",
+           .file = FileUse::read,
+           .only = {kRunsOfAttend, {"train"}}});
     visit("sentences", self.sentences,
           {.help = "maximum number of texts or sentence pairs, from the beginning; adversarial weights are sought for "
                    "the first 100",
            .min = 1,
            .max = 1e6});
-    visit("seed", self.seed, {.help = "seed of the permutations and of the search for adversarial weights", .min = 0});
+    visit("seed", self.seed,
+          {.help = "seed of the permutations and of the search for adversarial weights",
+           .min = 0,
+           .only = {kRunsOfAttend, {"finetune"}}});
     ModelOptions::visit_checkpoint(self.checkpoint, visit);
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/report/head_report.hpp"
@@ -13,6 +14,11 @@
 #include "models/run/device.hpp"
 
 namespace attend {
+
+// What a report is about, on which options depend: the attention of the run, and what is done to it.
+inline constexpr Fact kRunsWith{"runs with"}, kAttentionThatIs{"attention that is"};
+inline constexpr std::string_view kHeads = "heads", kRecurrentAttention = "recurrent attention", kReplaced = "replaced",
+                                  kSilenced = "silenced", kOnlyDescribed = "only described";
 
 struct HeadStudy {
   std::string run;
@@ -26,6 +32,8 @@ struct HeadStudy {
   ModelOptions use;
   ScoreConfig scoring;  // the caller visits its options
 
+  static constexpr Condition kOfChanged = {kAttentionThatIs, {kReplaced, kSilenced}};
+
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("run", self.run,
@@ -36,27 +44,35 @@ struct HeadStudy {
     visit("data", self.data,
           {.help = "sentences with dependency trees in CoNLL-U, plain or .gz, in the language that the encoder or the "
                    "language model reads; needed unless the run translates with recurrent attention",
-           .placeholder = "FILE"});
+           .file = FileUse::read,
+           .only = {kRunsWith, {kHeads}}});
     visit("test", self.test,
           {.help = "source sentences and their translations, for a translation run: their loss is measured with each "
                    "head silenced, or with other weights in place of recurrent attention; none: not measured",
-           .placeholder = "FILE"});
+           .file = FileUse::read,
+           .only = {kRunsOfAttend, {"train"}}});
     visit("alignment", self.alignment,
           {.help = "links between the words of each pair of --test, such as 0-0 1-2, whose weights also replace "
                    "recurrent attention",
-           .placeholder = "FILE"});
+           .file = FileUse::read,
+           .only = {kRunsWith, {kRecurrentAttention}}});
+    visit.group("Heads", {kRunsWith, {kHeads}});
     visit("bleu", self.bleu,
           {.help = "also measure the BLEU of greedy translations without each head of a Transformer: --test is "
-                   "translated once for each head"});
+                   "translated once for each head",
+           .only = {"test"}});
+    visit.group("Heads");
     visit("sentences", self.sentences,
           {.help = "maximum number of sentences of --data, or of --test, over which the loss with changed attention is "
                    "measured",
-           .min = 1});
+           .min = 1,
+           .only = kOfChanged});
     visit("prune", self.prune,
           {.help = "write --pruned-run without this share of the heads, less than 1, the least important first; the "
                    "most important head of each layer stays; 0: write none",
            .min = 0,
-           .max = 1});
+           .max = 1,
+           .only = {kAttentionThatIs, {kSilenced}}});
     visit("pruned-run", self.pruned_run,
           {.help = "directory of the run without these heads, whose matrices are smaller",
            .placeholder = "DIR",

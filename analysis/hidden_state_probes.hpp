@@ -70,7 +70,7 @@ struct ProbingConfig {
            .positional = true});
     visit("data", self.data,
           {.help = "sentences with trees in CoNLL-U, in the language that the model reads",
-           .placeholder = "FILE",
+           .file = FileUse::read,
            .required = true});
     visit("sentences", self.sentences,
           {.help = "maximum number of sentences, from the beginning of --data; the first 80 % train the probes, the "

@@ -4,7 +4,6 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -24,20 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Options that do not distinguish systems: where files are, what is logged and kept, and the seed.
-constexpr std::array<std::string_view, 19> kOfNoInfluence = {
-    "run",       "resume", "dry-run",        "skip-batch", "train",     "valid",     "tokenizer",
-    "cache-dir", "device", "log-every",      "save-every", "keep-last", "keep-best", "threads",
-    "max-time",  "seed",   "bleu-sentences", "metrics",    "watch"};
-
-// Options that name files whose hashes are among the inputs: only whether they are given matters.
-constexpr std::array<const char*, 4> kOfInputs = {"guided-alignment", "guided-relations", "source-factors",
-                                                  "valid-factors"};
-
-bool has_influence(std::string_view option) {
-  return std::ranges::find(kOfNoInfluence, option) == kOfNoInfluence.end();
-}
-
 // The options of a configuration; those of `model` are of the architecture.
 std::vector<RecordedOption> options_in(const BoundOptions& options, const BoundOptions& defaults,
                                        const OptionTexts& model) {
@@ -45,13 +30,13 @@ std::vector<RecordedOption> options_in(const BoundOptions& options, const BoundO
   for (std::size_t i = 0; i < options.size(); ++i) {
     const BoundOption& option = options[i];
     std::string name(option.name), value = text_of(option.get());
-    if (std::ranges::find(kOfInputs, name) != kOfInputs.end() && !value.empty()) value = "given";
+    if (option.traits.is_input && !value.empty()) value = "given";
     const OptionPart part = model.contains(name) ? OptionPart::architecture : OptionPart::conditions;
     all.push_back({.name = std::move(name),
                    .part = part,
                    .value = std::move(value),
                    .usual = text_of(defaults[i].get()),
-                   .matters = has_influence(option.name) && applies(options, option)});
+                   .matters = option.traits.identifies && applies(options, option)});
   }
   return all;
 }

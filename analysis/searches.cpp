@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "data/text/lines.hpp"
@@ -55,6 +56,7 @@ NamedSearch parse_search(const std::string& word, const TranslatorConfig& base) 
     OptionOrigins origins;
     origins.call_others("inherited");
     apply_search(search.translator, search.options, origins);
+    refuse_inapplicable(search.translator, given_place(origins), search.translator.facts());
     search.translator.validate(origins);
     const bool chooses = search.translator.mbr > 0;
     if (!chooses && search.translator.search.num_results() > 1) {

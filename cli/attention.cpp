@@ -52,30 +52,20 @@ void observe_own(const AttentionCommandConfig& config, const TranslationRun& tra
   translator.warn_of_cut();
 }
 
-void observe_targets(const AttentionCommandConfig& config, const TranslationRun& trained, InputLines& input,
-                     FactorReader& factors, LineReader& targets, PairAttention& pairs) {
-  std::string line, target;
-  std::int64_t number = 0;
-  const std::string remedy = "give a translation for each line";
-  for (; input.next(line); ++number) {
-    if (!targets.next(target)) {
-      throw UserError(fmt::format("{}: {}, but {} is another", name_of_input(config.target), counted(number, "line"),
-                                  input.place()),
-                      remedy);
-    }
+void observe_targets(const TranslationRun& trained, InputLines& input, FactorReader& factors, AlignedLines& targets,
+                     PairAttention& pairs) {
+  for (std::string line; input.next(line);) {
+    const std::string& target = targets.next().front();
     line += factors.next(line);
     pairs.add(pair_in_pieces(trained.tokenizers, line, target));
     if (input.at_once()) pairs.finish();
   }
-  if (targets.next(target)) {
-    throw UserError(fmt::format("{}: the input has only {}", targets.place(), counted(number, "line")), remedy);
-  }
-  targets.counts().log(config.target);
+  targets.finish();
 }
 
 void observe(const AttentionCommandConfig& config, const TranslationRun& trained, InputLines& input) {
-  std::optional<LineReader> targets;
-  if (!config.target.empty()) targets.emplace(config.target);
+  std::optional<AlignedLines> targets;
+  if (!config.target.empty()) targets.emplace(std::vector{config.target}, "the input");
   FactorReader factors(config.factors.source_factors);
   check_factor_files(trained.tokenizers, config.run, config.factors.source_factors.size());
   if (num_cross_layers(trained) == 0) {
@@ -106,7 +96,7 @@ void observe(const AttentionCommandConfig& config, const TranslationRun& trained
                        .threshold = config.translator.search.attention_threshold,
                        .arithmetic = config.steps},
                       take);
-  targets ? observe_targets(config, trained, input, factors, *targets, pairs)
+  targets ? observe_targets(trained, input, factors, *targets, pairs)
           : observe_own(config, trained, input, factors, pairs);
   factors.finish();
   pairs.finish();
@@ -261,18 +251,12 @@ void show_positions(const AttentionCommandConfig& config) {
   file.commit();
 }
 
-void run(const AttentionCommandConfig& config, const OptionOrigins& origins) {
+void run(const AttentionCommandConfig& config, const OptionOrigins& /*origins*/) {
   signals::install();
   at::set_num_threads(static_cast<int>(config.translator.threads));
   config.check_files();
   if (config.positions) return show_positions(config);
   InputLines input(config.input, config.lines);  // opened first, to report an unreadable file at once
-  if (!std::holds_alternative<ModelConfig>(options_of_run(config.run))) {
-    const std::string why = "for " + config.run + ", which does not translate";
-    refuse_any_given({"target", "alignment", "source-factors"}, origins, why);
-    for (const BoundOption& option : bind(config.translator)) {
-      if (option.name != "threads") refuse_given(option.name, origins, why);
-    }
   }
   std::visit([&](const auto& run) { observe(config, run, input); }, load_run(config.run, config.use));
   input.log_counts();

@@ -12,7 +12,6 @@
 #include "analysis/attention_output.hpp"
 #include "cli/input.hpp"
 #include "core/command_line.hpp"
-#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
@@ -21,6 +20,8 @@
 #include "eval/attention.hpp"
 #include "eval/translate.hpp"
 #include "models/run/device.hpp"
+#include "models/run/run.hpp"
+#include "models/run/text_run.hpp"
 
 namespace attend {
 
@@ -43,8 +44,10 @@ struct AttentionCommandConfig {
   LineOptions lines;
   TranslatorConfig translator;
 
-  static constexpr Condition kOfText = {"positions", {"false"}};
-  static constexpr Condition kOfMaps = {"steps", {"false"}};
+  static constexpr Fact kCalls{"calls that"};
+  static constexpr std::string_view kWriteFiles = "write files", kWriteNone = "write to standard output";
+  static constexpr Condition kOfText = without("positions"), kOfMaps = without("steps");
+  static constexpr Condition kOfTranslation = {kRunsOfAttend, {"train"}};
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -69,24 +72,30 @@ struct AttentionCommandConfig {
            .only = {"steps"}});
     visit("input", self.input,
           {.help = "one text per line, for a BERT also two separated by a tab; -: standard input",
-           .placeholder = "FILE",
+           .file = FileUse::read,
            .only = kOfText});
+    visit.group("Attention", kOfTranslation);
     visit("target", self.target,
           {.help =
                "translations of the input lines, whose attention is shown; default: the model's own best translations",
-           .placeholder = "FILE",
+           .file = FileUse::read,
            .only = kOfText});
+    visit.group("Attention");
     visit("output", self.output,
           {.help = "output file: a page (.html), a picture (.svg), or the weights of every layer and head as JSON "
                    "lines (.jsonl); default: heat maps on standard output",
-           .placeholder = "FILE"});
+           .file = FileUse::write});
+    visit.group("Attention", kOfTranslation);
     visit("alignment", self.alignment,
           {.help = "file for the word alignment of each line and its translation: SOURCE-TARGET for every target word, "
                    "counted from 0; from --layer (auto: the last) and --head (auto: the mean); without --output, only "
                    "this file is written",
-           .placeholder = "FILE",
+           .file = FileUse::write,
            .only = kOfMaps});
-    visit("overwrite", self.overwrite, {.help = "overwrite existing files of --output and --alignment"});
+    FactorFiles::visit(self.factors, visit, kOfText);
+    visit.group("Attention");
+    visit("overwrite", self.overwrite,
+          {.help = "overwrite existing files of --output and --alignment", .only = {kCalls, {kWriteFiles}}});
     visit("place", self.place,
           {.help = "cross-attention, or self-attention of the encoder or decoder; auto: cross, for a BERT encoder; in "
                    "files without --steps, all",
@@ -105,37 +114,55 @@ struct AttentionCommandConfig {
           {.help = "show weights between words instead of pieces: summed over the pieces of the attended word, "
                    "averaged over those of the attending word",
            .only = kOfMaps});
-    FactorFiles::visit(self.factors, visit, kOfText);
-    ModelOptions::visit(self.use, visit);
+    ModelOptions::visit(self.use, visit, kOfText);
+    visit.group("Attention", kOfText);
     LineOptions::visit(self.lines, visit);
-    OneTranslation<Visitor> one{visit};
+    OneTranslation<Visitor> one{visit, self.translator};
     TranslatorConfig::visit(self.translator, one);
   }
 
-  // Visits the options of translation as they are for the single translation of a line that is shown.
+  // Visits the options of translation as they are for the single translation of a line that is shown. Given
+  // translations are read with the threshold and threads alone.
   template <class Visitor>
   struct OneTranslation {
     Visitor& visit;
+    const TranslatorConfig& translator;
+    std::string_view title = {};
 
-    void group(std::string_view title) { visit.group(title); }
+    void group(std::string_view next) {
+      title = next;
+      visit.group(title, without("target"));
+    }
     template <class T>
     void operator()(std::string_view name, T& value, Option traits) {
-      if (name == "nbest") return;
-      if (name == "sample") {
+      const auto is = [&](const auto& member) { return static_cast<const void*>(&member) == &value; };
+      if (is(translator.search.nbest)) return;
+      if (is(translator.search.sample)) {
         traits.help = "1: draw the translation at random, piece by piece, instead of searching with a beam; 0: search";
         traits.max = 1;
       }
-      if (name == "mbr") traits.help = "choose, among N samples (at least 2), the one most like the others; 0: none";
+      if (is(translator.mbr)) {
+        traits.help = "choose, among N samples (at least 2), the one most like the others; 0: none";
+      }
+      const bool is_threshold = is(translator.search.attention_threshold);
+      if (is_threshold) traits.only = kOfText;
+      if (is_threshold || is(translator.threads)) visit.group(title, is_threshold ? kOfTranslation : kOfText);
       visit(name, value, traits);
+      visit.group(title, without("target"));
     }
   };
+
+  Facts facts() const {
+    Facts all = translator.facts();
+    all[kRunsOfAttend] = {std::string(command_of(kind_of_run(run_of_best_seed(run)))), run};
+    all[kCalls] = {std::string(output.empty() && alignment.empty() ? kWriteNone : kWriteFiles)};
+    return all;
+  }
 
   void validate(const OptionOrigins& origins) const {
     translator.validate(origins);
     if (!alignment.empty()) validate_alignment(origins);
-    if (output.empty()) {
-      if (overwrite && alignment.empty()) refuse_given("overwrite", origins, "without --output or --alignment");
-    } else {
+    if (!output.empty()) {
       const PictureKind kind = picture_kind(output, origins("output"));
       if (positions && kind == PictureKind::page) {
         throw UserError(origins("output") + ": " + output + ": a page shows sentences, but --positions reads none",
@@ -146,26 +173,9 @@ struct AttentionCommandConfig {
                         "name a file that ends in .jsonl");
       }
     }
-    AttentionCommandConfig resolved = *this;
-    resolved.translator.search = translator.candidates();
-    refuse_inapplicable(resolved, given_place(origins));
-    const std::string no_text = "with --positions: no text is read", no_search = "with --target: nothing is translated";
-    if (positions) refuse_any_given({"precision", "line-buffered"}, origins, no_text);
-    for (const BoundOption& option : bind(translator)) {
-      if (positions) refuse_given(option.name, origins, no_text);
-      const bool searches = option.name != "attention-threshold" && option.name != "threads";
-      if (!target.empty() && searches) refuse_given(option.name, origins, no_search);
-    }
-    if (target == "-" && input == "-") {
-      throw UserError(origins("target") + " is -, but standard input carries the lines", "name a file");
-    }
   }
 
   void validate_alignment(const OptionOrigins& origins) const {
-    if (alignment == "-") throw UserError(origins("alignment") + " is -, which is not a file", "name a file");
-    if (same_file(alignment, output)) {
-      throw UserError(origins("alignment") + " is the file of " + origins("output"), "name two files");
-    }
     if (place.value_or(AttentionPlace::cross) != AttentionPlace::cross) {
       throw UserError(origins("place") + " has no meaning with --alignment, which is made of cross attention",
                       "leave one of them out");

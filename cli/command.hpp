@@ -2,10 +2,11 @@
 // docs/extending.md).
 //
 // The frame (program.cpp) handles --config FILE (repeatable), --quiet, --help, positionals, unknown and required
-// options, and exit codes for every command. If the struct has these methods, it calls config.set_defaults(origins),
-// for options that were not given and whose defaults follow from others, and config.validate(origins), for constraints
-// between options; the latter throws UserError(origins("beam") + ": ..."). The function may throw UserError and
-// Interrupted.
+// options, options whose conditions fail, and exit codes for every command. If the struct has these methods, it calls
+// config.set_defaults(origins), for options that were not given and whose defaults follow from others, config.facts(),
+// the facts on which options depend, as far as they are known before the command runs, and config.validate(origins),
+// for other constraints between options; the last throws UserError(origins("beam") + ": ..."). The function may throw
+// UserError and Interrupted.
 #pragma once
 
 #include <functional>
@@ -22,6 +23,7 @@ struct Invocation {
   BoundOptions options;
   OptionOrigins origins;
   std::function<void(const OptionOrigins&)> set_defaults;
+  std::function<Facts()> facts;
   std::function<void(const OptionOrigins&)> validate;
   std::function<void(const OptionOrigins&)> run;
 };
@@ -43,6 +45,11 @@ Command make_command(std::string name, std::string help, void (*run)(const Confi
                                     if constexpr (requires { config->set_defaults(origins); }) {
                                       config->set_defaults(origins);
                                     }
+                                  },
+                              .facts =
+                                  [config] {
+                                    if constexpr (requires { config->facts(); }) return config->facts();
+                                    return Facts();
                                   },
                               .validate =
                                   [config](const OptionOrigins& origins) {

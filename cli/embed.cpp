@@ -37,7 +37,7 @@ struct EmbedConfig {
            .placeholder = "DIR",
            .required = true,
            .positional = true});
-    visit("input", self.input, {.help = "one text per line; -: standard input", .placeholder = "FILE"});
+    visit("input", self.input, {.help = "one text per line; -: standard input", .file = FileUse::read});
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
     SentenceOptions::visit(self.sentence, visit);

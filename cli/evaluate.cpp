@@ -21,6 +21,7 @@
 #include "core/process.hpp"
 #include "core/text.hpp"
 #include "data/text/lines.hpp"
+#include "data/text/parallel.hpp"
 #include "data/text/word_alignment.hpp"
 #include "eval/answers/answers.hpp"
 #include "eval/metrics/alignment_error.hpp"
@@ -31,8 +32,10 @@
 namespace attend {
 namespace {
 
-// The groups of options, one for each kind of input that can be scored.
-constexpr std::string_view kRun = "A run", kTranslations = "Translations", kAlignments = "Word alignments";
+// What is scored, on which options depend; each has a group of them.
+constexpr Fact kScoresOf{"scores of"};
+constexpr std::string_view kScoredRun = "a run", kScoredTranslations = "translations",
+                           kScoredAlignments = "word alignments";
 
 // Word alignments and their gold standard.
 struct AlignmentFiles {
@@ -43,16 +46,16 @@ struct AlignmentFiles {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit.group(kAlignments);
+    visit.group("Word alignments", {kScoresOf, {kScoredAlignments}});
     visit("alignment", self.alignment,
           {.help = "word alignments in the format of attend translate --alignment, one sentence pair per line: "
                    "SOURCE-TARGET, counted from 0",
-           .placeholder = "FILE"});
+           .file = FileUse::read});
     GoldConfig::visit(self.gold, visit);
     visit("source", self.source,
-          {.help = "source text of the alignments; links outside its sentences are refused", .placeholder = "FILE"});
+          {.help = "source text of the alignments; links outside its sentences are refused", .file = FileUse::read});
     visit("target", self.target,
-          {.help = "target text of the alignments; links outside its sentences are refused", .placeholder = "FILE"});
+          {.help = "target text of the alignments; links outside its sentences are refused", .file = FileUse::read});
   }
 };
 
@@ -71,7 +74,7 @@ struct EvaluateConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit.group(kRun);
+    visit.group("A run", {kScoresOf, {kScoredRun}});
     visit("run", self.run,
           {.help = "run of attend finetune, or with --prompt of attend pretrain --objective causal; without one, "
                    "translations or alignments are scored",
@@ -79,17 +82,17 @@ struct EvaluateConfig {
            .positional = true});
     visit("data", self.data, {.help = "directory of the task's files", .placeholder = "DIR"});
     visit("valid", self.valid,
-          {.help = "labelled files; none: the task's validation files, in --data", .placeholder = "FILE"});
+          {.help = "labelled files; none: the task's validation files, in --data", .file = FileUse::read});
     ModelOptions::visit(self.use, visit);
     PromptConfig::visit(self.prompt, visit);
     AnswerConfig::visit(self.answers, visit);
 
-    visit.group(kTranslations);
+    visit.group("Translations", {kScoresOf, {kScoredTranslations}});
     visit("hypothesis", self.hypothesis,
-          {.help = "translations, one per line; -: standard input", .placeholder = "FILE"});
+          {.help = "translations, one per line; -: standard input", .file = FileUse::read});
     visit("reference", self.reference,
           {.help = "reference translations, line by line; several files: several references per line",
-           .placeholder = "FILE"});
+           .file = FileUse::read});
     metrics::TranslationMetrics::visit(self.metrics, visit);
     AlignmentFiles::visit(self.alignments, visit);
 
@@ -101,50 +104,23 @@ struct EvaluateConfig {
     return run.empty() && !(alignments.alignment.empty() && alignments.gold.gold.empty());
   }
 
-  void validate(const OptionOrigins& origins) const {
-    check_use(origins);
-    metrics.validate(origins);
-    if (std::ranges::count(reference, "-") + (hypothesis == "-" ? 1 : 0) > 1) {
-      throw UserError(origins("reference") + ": standard input (-) can be read only once",
-                      "write all but one of the texts to files");
-    }
-    if (!valid.empty() && prompt.shots == 0 && origins.given("data")) {
-      throw UserError(origins("data") + ": --valid already names the files", "leave one of them out");
-    }
-    bool is_read = false;
-    for (const auto& [option, file] : {std::pair("alignment", &alignments.alignment),
-                                       {"gold", &alignments.gold.gold},
-                                       {"source", &alignments.source},
-                                       {"target", &alignments.target}}) {
-      if (*file != "-" || !std::exchange(is_read, true)) continue;
-      throw UserError(origins(option) + ": standard input (-) can be read only once",
-                      "write all but one of the texts to files");
-    }
+  Facts facts() const {
+    return {{kScoresOf,
+             {std::string(!run.empty()          ? kScoredRun
+                          : scores_alignments() ? kScoredAlignments
+                                                : kScoredTranslations)}}};
   }
 
- private:
-  // Refuses options of the two groups that are not scored.
-  void check_use(const OptionOrigins& origins) const {
-    struct Scored {
-      std::string_view group;  // of its options
-      bool is_meant;
-      std::string_view when;
-    };
-    const std::array kinds = {
-        Scored{kRun, !run.empty(), "applies only to a run"},
-        Scored{kTranslations, run.empty() && !scores_alignments(), "applies only to translations"},
-        Scored{kAlignments, scores_alignments(), "applies only to word alignments"}};
+  void validate(const OptionOrigins& origins) const {
     if (run.empty() && (scores_alignments() ? alignments.alignment.empty() || alignments.gold.gold.empty()
                                             : hypothesis.empty() || reference.empty())) {
       throw UserError("nothing to score: neither a run, nor --hypothesis with --reference, nor --alignment with --gold",
                       "attend evaluate RUN --data DIR, attend evaluate --hypothesis FILE --reference FILE, or attend "
                       "evaluate --alignment FILE --gold FILE");
     }
-    for (const BoundOption& option : bind(*this)) {
-      const auto* const kind = std::ranges::find(kinds, option.group, &Scored::group);
-      if (kind == kinds.end() || kind->is_meant || option.name == "run" || !origins.given(option.name)) continue;
-      throw UserError(origins(option.name) + ": " + std::string(kind->when),
-                      "leave it out; a run, translations and alignments are scored by separate calls");
+    metrics.validate(origins);
+    if (!valid.empty() && prompt.shots == 0 && origins.given("data")) {
+      throw UserError(origins("data") + ": --valid already names the files", "leave one of them out");
     }
   }
 };
@@ -160,15 +136,6 @@ std::vector<std::string> read_lines(const std::string& path) {
   }
   if (lines.empty()) throw UserError(name_of_input(path) + ": empty", "check that it is the right file");
   return lines;
-}
-
-// Throws UserError unless `file` has as many lines as `other`.
-void check_lines(const std::string& file, std::size_t lines, const std::string& other, std::size_t expected) {
-  if (lines == expected) return;
-  throw UserError(
-      fmt::format("{}: {}, but {} has {}", name_of_input(file), counted(static_cast<std::int64_t>(lines), "line"),
-                  name_of_input(other), fixed(static_cast<std::int64_t>(expected))),
-      "give files with corresponding lines");
 }
 
 // Warns if text looks tokenised: scores are defined on plain text.
@@ -250,7 +217,7 @@ void evaluate_translations(const EvaluateConfig& config) {
   std::vector<std::vector<std::string>> references;
   for (const std::string& path : config.reference) {
     references.push_back(read_lines(path));
-    check_lines(path, references.back().size(), config.hypothesis, hypotheses.size());
+    check_aligned(path, std::ssize(references.back()), name_of_input(config.hypothesis), std::ssize(hypotheses));
   }
   warn_of_pieces(name_of_input(config.hypothesis), hypotheses);
 
@@ -268,25 +235,23 @@ void evaluate_translations(const EvaluateConfig& config) {
   std::cout << (config.json ? result.dump(2) + '\n' : lines) << std::flush;
 }
 
-// The number of words in every line of a text; empty without a text.
-std::vector<std::int64_t> count_words(const std::string& file) {
-  std::vector<std::int64_t> counts;
-  if (file.empty()) return counts;
-  for (const std::string& line : read_lines(file)) counts.push_back(std::ssize(spaced_words(line)));
-  return counts;
-}
-
 metrics::AlignmentTally score_alignments(const AlignmentFiles& files) {
+  const auto words_of = [](const std::string& file) {
+    return file.empty() ? std::vector<std::int64_t>() : count_words(read_lines(file));
+  };
   const LinkFormat format{.may_be_possible = false,
                           .remedy = "give the texts that were aligned, with words separated as in the alignment",
-                          .source_words = count_words(files.source),
-                          .target_words = count_words(files.target)};
+                          .source_words = words_of(files.source),
+                          .target_words = words_of(files.target)};
   const std::vector<SentenceLinks> found = read_links(files.alignment, format);
   const std::string& gold_file = files.gold.gold;
   const std::vector<SentenceLinks> gold = read_gold_links(files.gold, format.source_words, format.target_words);
-  check_lines(gold_file, gold.size(), files.alignment, found.size());
-  if (!files.source.empty()) check_lines(files.source, format.source_words.size(), gold_file, gold.size());
-  if (!files.target.empty()) check_lines(files.target, format.target_words.size(), gold_file, gold.size());
+  check_aligned(gold_file, std::ssize(gold), name_of_input(files.alignment), std::ssize(found));
+  const auto check_text = [&](const std::string& file, const std::vector<std::int64_t>& words) {
+    if (!file.empty()) check_aligned(file, std::ssize(words), name_of_input(gold_file), std::ssize(gold));
+  };
+  check_text(files.source, format.source_words);
+  check_text(files.target, format.target_words);
   metrics::AlignmentTally tally;
   for (std::size_t i = 0; i < gold.size(); ++i) tally.add(found[i].sure, gold[i]);
   return tally;

@@ -31,21 +31,20 @@ struct FaithfulnessCommandConfig {
     visit("threads", self.threads, {.help = "threads; auto: one per processor", .min = 1, .max = 1024});
   }
 
+  // Reads the record of the run.
+  Facts facts() const {
+    const RunKind kind = kind_of_run(run_of_best_seed(measured.run));
+    return {{kRunsOfAttend, {std::string(command_of(kind)), measured.run}}};
+  }
+
   void validate(const OptionOrigins& origins) const {
     if (!measured.test.empty()) check_two_files("test", measured.test, origins);
   }
 };
 
-void run(const FaithfulnessCommandConfig& config, const OptionOrigins& origins) {
+void run(const FaithfulnessCommandConfig& config, const OptionOrigins& /*origins*/) {
   signals::install();
   at::set_num_threads(static_cast<int>(num_workers(config.threads)));
-  const std::string& path = config.measured.run;
-  const RunKind kind = kind_of_run(run_of_best_seed(path));
-  if (kind == RunKind::train) {
-    refuse_given("data", origins, "for " + path + ", which translates: give --test");
-    refuse_given("seed", origins, "for " + path + ", which translates: no weights are permuted or sought");
-  }
-  if (kind == RunKind::finetune) refuse_given("test", origins, "for " + path + ", which does not translate");
   ReportDirectory directory(config.output);
   Faithfulness faithfulness = measure_faithfulness(config.measured);
   faithfulness.command = command_line("faithfulness", config);

@@ -42,18 +42,17 @@ struct GenerateCommandConfig {
           {.help = "texts to continue, instead of --input; an empty text begins a document", .placeholder = "TEXT"});
     visit("input", self.input,
           {.help = "texts to continue, one per line, plain or .gz; a blank line begins a document; -: standard input",
-           .placeholder = "FILE"});
+           .file = FileUse::read,
+           .only = without("prompt")});
     ModelOptions::visit(self.use, visit);
+    visit.group("Generation", without("prompt"));
     LineOptions::visit(self.lines, visit);
     GenerateConfig::visit(self.generate, visit);
     visit.group("Output");
     visit("json", self.json, {.help = "print one JSON object per continuation, with its prompt and log p"});
   }
 
-  void validate(const OptionOrigins& origins) const {
-    generate.validate(origins);
-    if (!prompt.empty()) refuse_any_given({"input", "line-buffered"}, origins, "with --prompt");
-  }
+  void validate(const OptionOrigins& origins) const { generate.validate(origins); }
 
   // True if a continuation may be printed as it grows: one, as text, on a terminal.
   bool may_stream() const { return !json && generate.search().rows() == 1 && isatty(STDOUT_FILENO) != 0; }

@@ -33,12 +33,30 @@ struct HeadsOfRunConfig {
     visit.group("Heads");
     HeadStudy::visit(self.study, visit);
     ReportOutput::visit(self.output, visit);
-    ScoreConfig::visit(self.study.scoring, visit);
+    ScoreConfig::visit(self.study.scoring, visit, HeadStudy::kOfChanged);
+  }
+
+  // Reads the run. UserError for one without attention.
+  Facts facts() const {
+    check_attends(study.run);
+    const std::filesystem::path path = run_of_best_seed(study.run);
+    const RunKind kind = kind_of_run(path);
+    const bool is_recurrent = translates_recurrently(path);
+    FactValue attention{std::string(is_recurrent ? kReplaced : kSilenced), study.run};
+    if (kind == RunKind::finetune) attention = {std::string(kOnlyDescribed), study.run + " is fine-tuned"};
+    if (kind == RunKind::train && study.test.empty()) attention = {std::string(kOnlyDescribed), "without --test"};
+    return {{kRunsOfAttend, {std::string(command_of(kind)), study.run}},
+            {kRunsWith, {std::string(is_recurrent ? kRecurrentAttention : kHeads), study.run}},
+            {kAttentionThatIs, attention}};
   }
 
   void validate(const OptionOrigins& origins) const {
-    refuse_inapplicable(*this, given_place(origins));
     if (!study.test.empty()) check_two_files("test", study.test, origins);
+    const bool is_recurrent = translates_recurrently(run_of_best_seed(study.run));
+    if (is_recurrent ? study.test.empty() : study.data.empty()) {
+      throw UserError(std::string(is_recurrent ? "--test SOURCE TARGET" : "--data") + " is missing",
+                      "attend heads --help lists the options");
+    }
     if (study.prune == 1) {
       throw UserError(origins("prune") + ": 1, expected less, since one head of each layer stays", "write --prune 0.5");
     }
@@ -47,33 +65,6 @@ struct HeadsOfRunConfig {
     }
   }
 };
-
-// Throws UserError if an option that this kind of run needs is missing, or a given one does not apply to it.
-void check_use(const HeadStudy& study, const OptionOrigins& origins) {
-  check_attends(study.run);
-  const std::filesystem::path path = run_of_best_seed(study.run);
-  const RunKind kind = kind_of_run(path);
-  const std::string of_run = "for " + study.run + ", ";
-  const auto need = [](const std::string& value, const std::string& option) {
-    if (value.empty()) throw UserError(option + " is missing", "attend heads --help lists the options");
-  };
-  if (translates_recurrently(path)) {
-    refuse_given("data", origins, of_run + "whose attention is recurrent: other weights replace it (--test)");
-    refuse_given("bleu", origins, of_run + "whose attention is recurrent: BLEU is measured without it");
-    refuse_any_given({"prune", "pruned-run"}, origins, of_run + "which has one head");
-    need(study.test.empty() ? "" : study.test[0], "--test SOURCE TARGET");
-    return;
-  }
-  need(study.data, "--data");
-  refuse_given("alignment", origins, of_run + "whose attention is not recurrent");
-  if (kind != RunKind::train) refuse_any_given({"test", "bleu"}, origins, of_run + "which does not translate");
-  if (study.test.empty()) refuse_given("bleu", origins, "without --test");
-  const auto of_silencing = {"sentences", "prune", "pruned-run", "batch-size", "workers"};
-  if (kind == RunKind::train && study.test.empty()) refuse_any_given(of_silencing, origins, "without --test");
-  if (kind == RunKind::finetune) {
-    refuse_any_given(of_silencing, origins, "for a fine-tuned run, whose heads are not silenced");
-  }
-}
 
 // The heads to prune, which are also listed in `report`. Throws UserError if there are none.
 std::vector<HeadPlace> heads_pruned(const HeadsOfRunConfig& config, HeadReport& report) {
@@ -89,10 +80,9 @@ std::vector<HeadPlace> heads_pruned(const HeadsOfRunConfig& config, HeadReport& 
   return pruned;
 }
 
-void run(const HeadsOfRunConfig& config, const OptionOrigins& origins) {
+void run(const HeadsOfRunConfig& config, const OptionOrigins& /*origins*/) {
   signals::install();
   at::set_num_threads(static_cast<int>(config.study.scoring.threads));
-  check_use(config.study, origins);
   if (config.study.prune > 0) refuse_existing(config.study.pruned_run, "--pruned-run");
   ReportDirectory directory(config.output);
   HeadReport report = study_heads(config.study);

@@ -41,6 +41,7 @@ std::string row(const std::string& left, const std::string& right) {
 // The name of the value: its placeholder, or its kind.
 std::string placeholder_of(const BoundOption& option) {
   if (!option.traits.placeholder.empty()) return std::string(option.traits.placeholder);
+  if (option.traits.file != FileUse::none) return "FILE";
   switch (option.kind) {
     case OptionKind::flag: return {};
     case OptionKind::integer: return "N";
@@ -89,7 +90,7 @@ std::vector<std::string> rows_of(const Command& command) {
   std::vector<std::string> rows;
   const Invocation invocation = command.prepare();
   for (const BoundOption& option : invocation.options) {
-    std::string condition = condition_text(invocation.options, option);
+    std::string condition = conditions_text(invocation.options, option);
     if (!condition.empty()) condition = "*" + condition + "*: ";
     rows.push_back("| `--" + std::string(option.name) + "` | " + cell(expected_of(option)) + " | " +
                    cell(default_of(option)) + " | " + condition + cell(option.traits.help) + " |\n");

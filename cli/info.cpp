@@ -7,7 +7,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iostream>
 #include <limits>
 #include <optional>
@@ -102,13 +101,11 @@ void about_checkpoint(const fs::path& directory, bool of_run) {
 
 // The options of a model or task, except those that do not apply and those that are empty.
 template <class Config>
-void about_options(
-    const Config& config, const OptionTexts& facts = {},
-    const std::function<bool(const BoundOption&)>& reads = [](const BoundOption&) { return true; }) {
+void about_options(const Config& config, const Facts& facts = {}) {
   const BoundOptions options = bind(config);
   for (const BoundOption& option : options) {
     const std::string value = text_of(option.get());
-    if (!value.empty() && reads(option) && applies(options, option, facts)) say(option.name, value);
+    if (!value.empty() && applies(options, option, facts)) say(option.name, value);
   }
 }
 
@@ -167,13 +164,15 @@ void about_model(const fs::path& run, const BertOptions& options) {
 }
 
 void about_model(const fs::path& run, const LanguageOptions& options) {
-  about_options(options, {}, [&](const BoundOption& option) { return options.reads(option); });
+  about_options(options, options.facts());
   about_tokenizer("tokenizer", Tokenizer::load(run / "tokenizer" / kJointTokenizer));
 }
 
 void about_model(const fs::path& run, const TextModelOptions& options) {
   const LabelledTask task = load_run_task(run);
-  about_options(options, facts_of(task.kind));
+  Facts facts = options.facts();
+  facts.merge(facts_of(task.kind));
+  about_options(options, facts);
   about_options(task, facts_of(task.kind));
   about_tokenizer("tokenizer", load_run_tokenizer(run));
 }

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "cli/command.hpp"
-#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/process.hpp"
 #include "core/text.hpp"
@@ -28,6 +27,11 @@ namespace {
 constexpr std::int64_t kFrequentWords = 300'000;
 
 struct NeighboursConfig {
+  // What a call does, on which options depend.
+  static constexpr Fact kCalls{"calls that"};
+  static constexpr std::string_view kListNeighbours = "list neighbours", kListAnswers = "list answers to an analogy",
+                                    kScoreAnalogies = "score analogies", kScorePairs = "score rated pairs";
+
   std::string run;
   std::vector<std::string> words;
   std::string vectors;
@@ -53,26 +57,34 @@ struct NeighboursConfig {
           {.help = "words whose neighbours are listed", .placeholder = "WORD", .positional = true});
     visit("vectors", self.vectors,
           {.help = "text file of word vectors (GloVe, word2vec, fastText), in place of a run; -: standard input",
-           .placeholder = "FILE"});
+           .file = FileUse::read});
+    constexpr Condition kOfLists = {kCalls, {kListNeighbours, kListAnswers}};
     visit("analogy", self.analogy,
-          {.help = "list the answers to \"A is to B as WORD is to …\" instead of neighbours", .placeholder = "A:B"});
+          {.help = "list the answers to \"A is to B as WORD is to …\" instead of neighbours",
+           .placeholder = "A:B",
+           .only = kOfLists});
     visit("questions", self.questions,
           {.help = "print the accuracy on a file of analogies: lines \": section\" and \"a b c d\"",
-           .placeholder = "FILE"});
+           .file = FileUse::read});
     visit("similarity", self.similarity,
           {.help = "print Spearman's correlation of cosines with the scores in a file of lines \"word TAB word TAB "
                    "score\"",
-           .placeholder = "FILE"});
-    visit("method", self.method, {.help = "answer analogies by a sum (3CosAdd) or a product (3CosMul) of cosines"});
-    visit("count", self.count, {.help = "words in a list", .min = 1, .max = 1'000'000});
+           .file = FileUse::read,
+           .only = without("questions")});
+    visit("method", self.method,
+          {.help = "answer analogies by a sum (3CosAdd) or a product (3CosMul) of cosines",
+           .only = {kCalls, {kListAnswers, kScoreAnalogies}}});
+    visit("count", self.count, {.help = "words in a list", .min = 1, .max = 1'000'000, .only = kOfLists});
     visit("limit", self.limit,
           {.help = "use only the first words of the file or vocabulary, usually the most frequent; auto: 300000 with "
                    "--questions and --similarity, else all",
            .min = 1});
     visit("ignore-case", self.ignore_case,
           {.help = "treat words that differ only in case as one word, the first of them"});
+    visit.group("Neighbours", without("vectors"));
     visit("table", self.table, {.help = "table of the run; auto: source, or input if it does not translate"});
     ModelOptions::visit_checkpoint(self.checkpoint, visit);
+    visit.group("Neighbours");
     visit("json", self.json, {.help = "print a JSON object for each list or file"});
   }
 
@@ -83,11 +95,15 @@ struct NeighboursConfig {
     return all;
   }
 
-  void validate(const OptionOrigins& origins) const {
+  Facts facts() const {
+    if (!questions.empty()) return {{kCalls, {std::string(kScoreAnalogies), "--questions"}}};
+    if (!similarity.empty()) return {{kCalls, {std::string(kScorePairs), "--similarity"}}};
+    return {{kCalls, {std::string(analogy.empty() ? kListNeighbours : kListAnswers)}}};
+  }
+
+  void validate(const OptionOrigins& /*origins*/) const {
     if (run.empty() && vectors.empty())
       throw UserError("attend neighbours: no run", "name a run, or add --vectors FILE");
-    if (!vectors.empty()) refuse_any_given({"table", "checkpoint"}, origins, "with --vectors");
-    if (analogy.empty() && questions.empty()) refuse_given("method", origins, "without --analogy or --questions");
     if (!analogy.empty()) analogy_with("");
     if (questions.empty() && similarity.empty()) {
       if (asked().empty())
@@ -95,13 +111,8 @@ struct NeighboursConfig {
       return;
     }
     const std::string test = questions.empty() ? "--similarity" : "--questions";
-    if (!questions.empty()) refuse_given("similarity", origins, "with --questions");
-    refuse_any_given({"analogy", "count"}, origins, "with " + test);
     if (!asked().empty()) {
       throw UserError("\"" + asked().front() + "\": the words are in the file of " + test, "leave it out");
-    }
-    if (vectors == "-" && (questions.empty() ? similarity : questions) == "-") {
-      throw UserError(test + " and --vectors are both -, but standard input can be read only once", "name a file");
     }
   }
 

@@ -27,6 +27,12 @@ namespace attend {
 namespace {
 
 struct PredictConfig {
+  // What a call reads, on which options depend.
+  static constexpr Fact kPredictionsFor{"predictions for"}, kCalls{"calls that"};
+  static constexpr std::string_view kLines = "lines of text", kTestFile = "a test file",
+                                    kReadTaskFiles = "read the task's files",
+                                    kReadNone = "read none of the task's files";
+
   std::string run;
   std::string input = "-";
   std::string data;
@@ -47,39 +53,47 @@ struct PredictConfig {
            .placeholder = "DIR",
            .required = true,
            .positional = true});
+    constexpr Condition kOfLines = {kPredictionsFor, {kLines}};
     visit("input", self.input,
           {.help = "one text per line, or two separated by a tab (spans: question, tab, context; tags: words separated "
                    "by spaces, with --document-context a blank line between documents); -: standard input",
-           .placeholder = "FILE"});
+           .file = FileUse::read,
+           .only = kOfLines});
     visit("fill-mask", self.fill_mask, {.help = "predict the most likely pieces for every [MASK] of a line"});
-    PromptConfig::visit(self.prompt, visit, {"fill-mask", {"false"}});
+    PromptConfig::visit(self.prompt, visit, without("fill-mask"));
+    visit.group("", {kCalls, {kReadTaskFiles}});
     visit("data", self.data,
           {.help = "directory of the task's test file, to predict in the format of its leaderboard; with --shots, of "
                    "its training file",
            .placeholder = "DIR",
-           .only = {"fill-mask", {"false"}}});
+           .only = without("fill-mask")});
+    visit.group("");
     visit("test", self.test,
           {.help = "test file, instead of the one in --data, such as MNLI's mismatched test set",
-           .placeholder = "FILE",
-           .only = {"fill-mask", {"false"}}});
+           .file = FileUse::read,
+           .only = without("fill-mask")});
     ModelOptions::visit(self.use, visit);
+    visit.group("", kOfLines);
     LineOptions::visit(self.lines, visit);
+    visit.group("");
     AnswerConfig::visit(self.answers, visit);
-    visit("nbest", self.answers.nbest,
-          {.help = "answers per question with --json, at most 20", .min = 1, .only = kOfSpans});
-    visit("top", self.top, {.help = "number of pieces per [MASK]", .min = 1, .max = 1000, .only = {"fill-mask"}});
     visit("json", self.json, {.help = "print one JSON object per line, with probabilities"});
+    visit.group("", kOfSpans);
+    visit("nbest", self.answers.nbest, {.help = "answers per question, at most 20", .min = 1, .only = {"json"}});
+    visit.group("");
+    visit("top", self.top, {.help = "number of pieces per [MASK]", .min = 1, .max = 1000, .only = {"fill-mask"}});
   }
 
-  void validate(const OptionOrigins& origins) const {
-    refuse_inapplicable(*this, given_place(origins),
-                        fill_mask           ? OptionTexts{{"tasks of kind", "fill-mask"}}
-                        : prompt.is_given() ? facts_of(TaskKind::classification)
-                                            : OptionTexts());
-    if (prompt.is_given() && prompt.shots == 0) refuse_given("data", origins, "with --prompt, but without --shots");
-    if ((data.empty() || prompt.is_given()) && test.empty()) return;
-    refuse_any_given({"input", "line-buffered"}, origins, "with a test file");
-    if (!test.empty() && !prompt.is_given()) refuse_given("data", origins, "with --test");
+  // The kind of task is known without the run with --fill-mask and --prompt.
+  Facts facts() const {
+    Facts known = prompt.is_given() ? facts_of(TaskKind::classification) : Facts();
+    if (fill_mask) known = {{kTasksOfKind, {"fill-mask"}}};
+    const bool of_test = !test.empty() || (!data.empty() && !prompt.is_given());
+    known[kPredictionsFor] = {std::string(of_test ? kTestFile : kLines), test.empty() ? "--data" : "--test"};
+    const std::string because = prompt.is_given() ? "--prompt without --shots" : "--test names the file";
+    const bool reads = prompt.is_given() ? prompt.shots > 0 : test.empty();
+    known[kCalls] = {std::string(reads ? kReadTaskFiles : kReadNone), because};
+    return known;
   }
 };
 
@@ -119,10 +133,11 @@ void predict_file(const std::string& file, const TaskSplit& split, const AnswerS
 
 void predict_tuned(PredictConfig config, const OptionOrigins& origins, const TextRun& run) {
   refuse_inapplicable(config, given_place(origins), facts_of(run.task.kind));
-  if (!config.json) refuse_given("nbest", origins, "without --json");
   adopt_answers(config.answers, config.run, origins);
-  if (!run.task.may_lack_answers) {
-    refuse_given("null-threshold", origins, "for " + config.run + ": every question of its task has an answer");
+  if (!run.task.may_lack_answers && origins.given("null-threshold")) {
+    throw UserError(origins("null-threshold") + " has no meaning for " + config.run +
+                        ": every question of its task has an answer",
+                    "leave it out");
   }
   const torch::Device device = device_named(config.use.device);
   const auto answer_all = [&](const TaskSplit& split, WorkProgress& progress) {

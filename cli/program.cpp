@@ -64,7 +64,7 @@ void refuse_taken_runs(const BoundOptions& options, const OptionOrigins& origins
   const bool missing = text_of(runs->get()).empty();
   for (const BoundOption& list : options) {
     if (list.kind != OptionKind::list || list.traits.positional || !origins.given(list.name)) continue;
-    const bool has_files = list.traits.placeholder.find("FILE") != std::string_view::npos;
+    const bool has_files = list.traits.file != FileUse::none;
     if (!missing && (runs->kind != OptionKind::list || !has_files)) continue;
     const OptionValue value = list.get();
     const auto* const words = std::get_if<std::vector<std::string>>(&value);
@@ -263,9 +263,15 @@ void run_words(const std::vector<Command>& commands, std::vector<std::string> wo
     std::cout << to_toml(invocation.options);  // missing required options are lines to fill in
     return;
   }
-  // A resumed run may supply required options; training checks them after reading it.
+  // Training may adopt options, also required ones, from a run, and checks them after reading it.
   const BoundOption* resume = find_option(invocation.options, "resume");
   if (resume == nullptr || text_of(resume->get()) == "never") check_required(invocation.options, running.program);
+  if (resume == nullptr) {
+    const Facts facts = invocation.facts();
+    refuse_inapplicable(invocation.options, texts_of(command.prepare().options), given_place(invocation.origins),
+                        facts);
+    check_files(invocation.options, invocation.origins, facts);
+  }
   invocation.validate(invocation.origins);
   invocation.run(invocation.origins);
 }

@@ -115,10 +115,8 @@ void check_translations(const ScoreCommandConfig& config) {
   }
 }
 
-void run(const ScoreCommandConfig& config, const OptionOrigins& origins) {
+void run(const ScoreCommandConfig& config, const OptionOrigins& /*origins*/) {
   const RunKind kind = kind_of_run(config.run);
-  const std::string model(model_of(kind, config.run));
-  refuse_inapplicable(config, given_place(origins), {{std::string(ScoreCommandConfig::kModel), model}});
   signals::install();
   at::set_num_threads(static_cast<int>(config.score.threads));
   if (kind != RunKind::train) return score_texts(config);
@@ -127,6 +125,8 @@ void run(const ScoreCommandConfig& config, const OptionOrigins& origins) {
 }
 
 }  // namespace
+
+Facts ScoreCommandConfig::facts() const { return {{kModel, {std::string(model_of(kind_of_run(run), run))}}}; }
 
 Command score_command() {
   return make_command<ScoreCommandConfig>("score", "compute the log-probability of translations or texts", run);

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <iostream>
 #include <optional>
@@ -13,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/options.hpp"
@@ -43,8 +41,8 @@ struct ScoreCommandConfig {
   bool json = false;
 
   // The fact that options depend on: the kind of model of the run.
-  static constexpr std::string_view kModel = "runs of a", kTranslation = "translation model",
-                                    kLanguage = "language model", kBert = "BERT";
+  static constexpr Fact kModel{"runs of a"};
+  static constexpr std::string_view kTranslation = "translation model", kLanguage = "language model", kBert = "BERT";
   static constexpr Condition kTranslations = {kModel, {kTranslation}};
   static constexpr Condition kTexts = {kModel, {kLanguage, kBert}};
 
@@ -56,18 +54,22 @@ struct ScoreCommandConfig {
     visit("source", self.source,
           {.help = "source text, one sentence per line, plain or .gz; -: standard input; without it --contrast has "
                    "the sources and their translations",
-           .placeholder = "FILE",
+           .file = FileUse::read,
            .only = kTranslations});
     visit("target", self.target,
-          {.help = "translations of the source text, line by line", .placeholder = "FILE", .only = kTranslations});
-    visit("input", self.input,
-          {.help = "one text per line, plain or .gz; -: standard input", .placeholder = "FILE", .only = kTexts});
+          {.help = "translations of the source text, line by line", .file = FileUse::read, .only = kTranslations});
     visit("contrast", self.contrast,
           {.help = "minimal pairs; the accuracy is the fraction of pairs whose better text has the higher probability. "
                    "With --target: a file with a worse translation for each of its lines. Otherwise: lines with a "
                    "better and a worse sentence, for a translation model after their source; optionally after the kind "
                    "of the error, or its kind and distance; all separated by tabs",
-           .placeholder = "FILE"});
+           .file = FileUse::read});
+    visit.group("Scoring", kTexts);
+    visit("input", self.input,
+          {.help = "one text per line, plain or .gz; -: standard input",
+           .file = FileUse::read,
+           .only = without("contrast")});
+    visit.group("Scoring");
     visit("within-word", self.within_word,
           {.help = "with each piece, also mask the later pieces of its word, which would give it away",
            .only = {kModel, {kBert}}});
@@ -85,15 +87,12 @@ struct ScoreCommandConfig {
     visit("json", self.json, {.help = "print one JSON object per line, and one with the sums at the end"});
   }
 
+  // Reads the record of the run. UserError for a fine-tuned one.
+  Facts facts() const;
+
   void validate(const OptionOrigins& origins) const {
-    const std::array files{&source, &target, &contrast};
-    if (std::ranges::count_if(files, [](const std::string* file) { return *file == "-"; }) > 1) {
-      throw UserError(origins(contrast == "-" ? "contrast" : "target") + ": standard input (-) can be read only once",
-                      "write all but one of the texts to files");
-    }
     if (contrast.empty()) return;
     if (per_token && !json) throw UserError(origins("per-token") + " with --contrast needs --json", "add --json");
-    refuse_given("input", origins, "with --contrast");
   }
 };
 

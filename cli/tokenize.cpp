@@ -20,7 +20,7 @@ struct TokenizeConfig {
   static void visit(Self& self, Visitor& visit) {
     visit("model", self.model,
           {.help = "tokenizer file, from attend vocab or a run",
-           .placeholder = "FILE",
+           .file = FileUse::read,
            .required = true,
            .positional = true});
     visit("decode", self.decode, {.help = "convert pieces back to text"});

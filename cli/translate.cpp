@@ -189,9 +189,9 @@ struct Extras {
   }
 };
 
-void translate(const TranslateConfig& config, const std::vector<std::string>& names, std::deque<InputLines>& inputs,
-               FactorReader& factors, const TranslatingRuns& runs, Extras& extras) {
-  WorkProgress progress(work_on_lines(names, config.lines));
+void translate(const TranslateConfig& config, std::deque<InputLines>& inputs, FactorReader& factors,
+               const TranslatingRuns& runs, Extras& extras) {
+  WorkProgress progress(work_on_lines(config.input, config.lines));
   const TranslationRun& first = runs.together.front();
   Translator translator(*first.model, first.tokenizers, config.translator, &progress);
   if (runs.together.size() > 1) translator.add_models(runs.companions(config.ensemble.ensemble));
@@ -234,9 +234,8 @@ void translate(const TranslateConfig& config, const std::vector<std::string>& na
 void run(const TranslateConfig& config, const OptionOrigins& origins) {
   signals::install();
   at::set_num_threads(static_cast<int>(config.translator.threads));
-  const std::vector<std::string> names = config.input.empty() ? std::vector<std::string>{"-"} : config.input;
   std::deque<InputLines> inputs;  // opened first, to report an unreadable file at once
-  for (const std::string& name : names) inputs.emplace_back(name, config.lines);
+  for (const std::string& name : config.input) inputs.emplace_back(name, config.lines);
   FactorReader factors(config.factors.source_factors);
   if (!config.alignment.empty()) refuse_existing(config.alignment, "--alignment");
   if (!config.scores.empty()) refuse_existing(config.scores, "--scores");
@@ -245,7 +244,7 @@ void run(const TranslateConfig& config, const OptionOrigins& origins) {
   Extras extras;
   if (config.asked.any()) {
     extras.asked.emplace(config.asked, first.tokenizers.tgt);
-    if (const auto lines = count_all_lines(names)) extras.asked->check_count(*lines);
+    if (const auto lines = count_all_lines(config.input)) extras.asked->check_count(*lines);
   }
   const PairAttentionOptions attention{.only = AttentionPlace::cross,
                                        .threshold = config.translator.search.attention_threshold,
@@ -255,7 +254,7 @@ void run(const TranslateConfig& config, const OptionOrigins& origins) {
   if (config.replace_unknown) {
     extras.unknown.emplace(first, config.runs.front(), config.dictionary, attention);
   }
-  translate(config, names, inputs, factors, runs, extras);
+  translate(config, inputs, factors, runs, extras);
   extras.finish();
 }
 

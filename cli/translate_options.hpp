@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "cli/input.hpp"
-#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/options.hpp"
@@ -25,7 +24,7 @@ namespace attend {
 
 struct TranslateConfig {
   std::vector<std::string> runs;
-  std::vector<std::string> input;
+  std::vector<std::string> input = {"-"};
   FactorFiles factors;
   ModelOptions use;
   LineOptions lines;
@@ -47,8 +46,7 @@ struct TranslateConfig {
            .placeholder = "RUN",
            .required = true,
            .positional = true});
-    visit("input", self.input,
-          {.help = "files to translate, plain or .gz; default: standard input", .placeholder = "FILE"});
+    visit("input", self.input, {.help = "files to translate, plain or .gz; -: standard input", .file = FileUse::read});
     FactorFiles::visit(self.factors, visit);
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
@@ -61,7 +59,7 @@ struct TranslateConfig {
     visit("dictionary", self.dictionary,
           {.help = "file of lines SOURCE<TAB>TARGET: print TARGET instead of the source word SOURCE; of several lines "
                    "for one word, the first counts",
-           .placeholder = "FILE",
+           .file = FileUse::read,
            .only = {"replace-unknown"}});
     EnsembleConfig::visit(self.ensemble, visit);
     RerankConfig::visit(self.rerank, visit);
@@ -69,7 +67,7 @@ struct TranslateConfig {
     visit("alignment", self.alignment,
           {.help = "file for the word alignment of each line and its best translation, or its first sample, by the "
                    "attention of the first run: SOURCE-TARGET for every target word, counted from 0",
-           .placeholder = "FILE"});
+           .file = FileUse::write});
     visit("alignment-layer", self.alignment_layer,
           {.help =
                "decoder layer (from 0) whose cross-attention, averaged over heads, gives the alignment; auto: the last",
@@ -79,27 +77,22 @@ struct TranslateConfig {
     visit.group("Scores");
     visit("scores", self.scores,
           {.help = "file for the log-probabilities of every translation and its pieces, as JSON lines",
-           .placeholder = "FILE"});
+           .file = FileUse::write});
+  }
+
+  Facts facts() const {
+    Facts all = translator.facts(!rerank.rerank.empty());
+    all[kTranslationBy] = {std::string(runs.size() == 1 ? kSingleRun : kSeveralRuns)};
+    return all;
   }
 
   // Throws UserError for contradictory options.
   void validate(const OptionOrigins& origins) const {
-    translator.validate(origins, !rerank.rerank.empty());
+    translator.validate(origins);
     asked.validate(origins, translator.candidates());
-    refuse_two_readers(origins);
     ensemble.weights_of(runs.size(), origins);
     refuse_meaningless_to_several(origins);
     refuse_nothing_to_rerank(origins);
-    for (const auto& [option, file] : {std::pair("alignment", &alignment), std::pair("scores", &scores)}) {
-      if (*file != "-") continue;
-      throw UserError(origins(option) + " is -, but standard output carries the translations", "name a file");
-    }
-    if (!scores.empty() && !alignment.empty() && same_file(scores, alignment)) {
-      throw UserError(origins("scores") + " is the file of " + origins("alignment"), "name two files");
-    }
-    TranslateConfig resolved = *this;
-    resolved.translator.search = translator.candidates();
-    refuse_inapplicable(resolved, given_place(origins));
   }
 
   // --checkpoint, unless it names weights of the run that translates.
@@ -108,21 +101,6 @@ struct TranslateConfig {
   }
 
  private:
-  // Throws UserError if standard input would be read twice.
-  void refuse_two_readers(const OptionOrigins& origins) const {
-    std::string reader = input.empty() || std::ranges::find(input, "-") != input.end() ? "the lines" : "";
-    for (const auto& [option, file] : {std::pair("prefix", &asked.prefix),
-                                       {"constraints", &asked.constraints},
-                                       {"forbid", &asked.forbid},
-                                       {"dictionary", &dictionary}}) {
-      if (*file != "-") continue;
-      if (!reader.empty()) {
-        throw UserError(origins(option) + " is -, but standard input carries " + reader, "name a file");
-      }
-      reader = std::string("the file of --") + option;
-    }
-  }
-
   void refuse_meaningless_to_several(const OptionOrigins& origins) const {
     if (runs.size() == 1) return;
     if (translator.search.coverage_penalty > 0) {

@@ -25,10 +25,10 @@ struct VocabConfig {
   static void visit(Self& self, Visitor& visit) {
     visit(
         "input", self.input,
-        {.help = "training text, plain or .gz, in one or several languages", .placeholder = "FILE", .required = true});
+        {.help = "training text, plain or .gz, in one or several languages", .file = FileUse::read, .required = true});
     visit("output", self.output,
           {.help = "output file of the tokenizer; with as many files as inputs, one tokenizer is trained per input",
-           .placeholder = "FILE",
+           .file = FileUse::write,
            .required = true});
     TokenizerConfig::visit(self.tokenizer, visit);
   }

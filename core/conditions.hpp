@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,9 +11,9 @@
 
 namespace attend {
 
-// False if the condition of `option` fails, or that of the option it names, and so on. `facts` has the values of facts,
-// such as {"tasks of kind": "spans"}. A condition on an unknown option or fact holds.
-bool applies(const BoundOptions& options, const BoundOption& option, const OptionTexts& facts = {});
+// False if a condition of `option` fails, or one of the option it names, and so on. A condition on an unknown option or
+// fact holds.
+bool applies(const BoundOptions& options, const BoundOption& option, const Facts& facts = {});
 
 // Names an option in a message: "--scope", or its file and line. Empty if it was not given.
 using OptionPlace = std::function<std::string(std::string_view)>;
@@ -23,18 +22,18 @@ OptionPlace given_place(const OptionOrigins& origins);  // the origins of option
 
 // Throws UserError for the first option that has a place and differs from its default but does not apply.
 void refuse_inapplicable(const BoundOptions& options, const OptionTexts& defaults, const OptionPlace& place,
-                         const OptionTexts& facts = {});
+                         const Facts& facts = {});
 template <class Config>
-void refuse_inapplicable(const Config& config, const OptionPlace& place, const OptionTexts& facts = {}) {
+void refuse_inapplicable(const Config& config, const OptionPlace& place, const Facts& facts = {}) {
   refuse_inapplicable(bind(config), default_texts<Config>(), place, facts);
 }
 
+// Throws UserError if standard input (-) would be read for two options or words, a file to write is -, or two are one.
+// Options that do not apply name no files.
+void check_files(const BoundOptions& options, const OptionOrigins& origins, const Facts& facts = {});
+
 // Throws UserError if a required option is empty; the message begins with `before`, the remedy names `command`.
 void check_required(const BoundOptions& options, std::string_view command, const std::string& before = {});
-
-// Throws UserError if an option was given, which "has no meaning " and `why`.
-void refuse_given(std::string_view option, const OptionOrigins& origins, const std::string& why);
-void refuse_any_given(std::initializer_list<const char*> options, const OptionOrigins& origins, const std::string& why);
 
 // Throws UserError unless an option names two files: a source and its translation.
 void check_two_files(const std::string& option, const std::vector<std::string>& files, const OptionOrigins& origins);
@@ -43,14 +42,14 @@ void check_two_files(const std::string& option, const std::vector<std::string>& 
 struct OptionBlock {
   struct Entry {
     const BoundOption* option;
-    std::string condition;  // "only --score location: " if it is not the outermost one
+    std::string conditions;  // "only --score location: ", those besides the outermost one
   };
   std::string heading;  // "Model, only --model transformer"
   std::vector<Entry> entries = {};
 };
 std::vector<OptionBlock> blocks_of(const BoundOptions& options);
 
-// The condition of an option, if it has one among these options: "only --score location".
-std::string condition_text(const BoundOptions& options, const BoundOption& option);
+// The conditions of an option that these options can fail: "only --score location and --model luong".
+std::string conditions_text(const BoundOptions& options, const BoundOption& option);
 
 }  // namespace attend

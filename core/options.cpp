@@ -253,14 +253,18 @@ void OptionBinder::add(BoundOption option) {
          "option names are kebab-case: " + name);
   ensure(find_option(options, name) == nullptr, "option names are unique: " + name);
   ensure(!option.traits.help.empty(), "every option has help: " + name);
-  const auto is_about_this = [&](const BoundOption& known) { return known.traits.only.option == name; };
-  ensure(std::ranges::none_of(options, is_about_this), "conditions name earlier options: " + name);
-  if (const BoundOption* other = find_option(options, option.traits.only.option)) {
-    for (const std::string_view value : option.traits.only.values) {
-      const bool known = std::ranges::find(other->choices, value) != other->choices.end();
-      const bool is_none =
-          (other->kind == OptionKind::flag && value == "false") || (other->kind == OptionKind::integer && value == "0");
-      ensure(value.empty() || known || is_none, "conditions name values: " + name);
+  const auto is_about_this = [&](const Condition& condition) {
+    return !condition.is_on_fact && condition.name == name;
+  };
+  const auto has_one = [&](const BoundOption& known) { return std::ranges::any_of(known.conditions, is_about_this); };
+  ensure(!has_one(option) && std::ranges::none_of(options, has_one), "conditions name earlier options: " + name);
+  for (const Condition& condition : option.conditions) {
+    const BoundOption* other = condition.is_on_fact ? nullptr : find_option(options, condition.name);
+    for (const std::string_view value : condition.values) {
+      const bool known = other == nullptr || other->kind == OptionKind::list ||
+                         std::ranges::find(other->choices, value) != other->choices.end() ||
+                         (other->kind == OptionKind::integer && value == "0");
+      ensure(value.empty() || known, "conditions name values: " + name);
     }
   }
   options.push_back(std::move(option));

@@ -19,8 +19,9 @@
 // flat and unique within a command: the flag --learning-rate is the TOML key learning-rate. `group` heads the options
 // that follow it, in --help and in files.
 //
-// An option that applies only with some values of another one declares them: .only = {"model", {"luong", "bahdanau"}}.
-// Refusals and the headings of --help and of files follow from that (core/conditions.hpp).
+// An option that applies only with some values of another one declares them: .only = {"model", {"luong", "bahdanau"}};
+// so does a group of options: visit.group("Search", without("target")). Refusals and the headings of --help and of
+// files follow from that (core/conditions.hpp).
 //
 // A value is a bool, std::int64_t, double, std::string, std::vector<std::string>, Duration, an enum with kEnumNames, or
 // std::optional of one of them ("auto" when empty).
@@ -46,15 +47,50 @@
 
 namespace attend {
 
-// The values of another option, declared earlier, with which an option applies; without values: any but none, auto,
-// false and 0. The other option may have a condition in turn, or be missing in a struct that is bound alone. A name
-// with spaces is that of a fact known only to a running command: "tasks of kind".
-struct Condition {
-  std::string_view option = {};
-  std::array<std::string_view, 4> values = {};
-
-  constexpr bool is_on_fact() const { return option.find(' ') != std::string_view::npos; }
+// Something that only a running command knows, on which options may depend. Its value completes the name in messages:
+// Fact{"tasks of kind"} and "spans".
+struct Fact {
+  std::string_view name;
+  auto operator<=>(const Fact&) const = default;
 };
+
+// The value of a fact, and, for messages, why it has this value: "--beam is 1".
+struct FactValue {
+  std::string value;
+  std::string because = {};
+};
+using Facts = std::map<Fact, FactValue>;
+
+// When an option applies: with some values of another option, declared earlier, or of a fact. Without values: any but
+// none, auto, false and 0. The other option may have conditions in turn, or be missing in a struct that is bound alone.
+//   {"model", {"luong", "bahdanau"}}   {kTasks, {"spans"}}   {"alignment"}   without("target")   above("beam", 1)
+struct Condition {
+  using Values = std::array<std::string_view, 4>;
+
+  constexpr Condition() = default;
+  constexpr Condition(std::string_view option, Values allowed = {}) : name(option), values(allowed) {}
+  constexpr Condition(Fact fact, Values allowed) : name(fact.name), is_on_fact(true), values(allowed) {}
+
+  std::string_view name = {};  // of the option or fact
+  bool is_on_fact = false;
+  Values values = {};
+  bool is_without = false;                 // the other option has none of its values
+  std::optional<std::int64_t> above = {};  // its value is a larger number
+};
+constexpr Condition without(std::string_view option) {
+  Condition condition(option);
+  condition.is_without = true;
+  return condition;
+}
+constexpr Condition above(std::string_view option, std::int64_t number) {
+  Condition condition(option);
+  condition.above = number;
+  return condition;
+}
+
+// What an option names, if it names files: one that is read, where - is standard input, or one that is written, where -
+// would be standard output. In a word NAME=FILE the file follows the name.
+enum class FileUse { none, read, write };
 
 // The properties of an option besides its name and value. `min` and `max` are inclusive; they bound numbers and, in
 // seconds, durations. `positional`: may also be given without its flag, in the order of declaration.
@@ -62,10 +98,13 @@ struct Option {
   std::string_view help;
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
-  std::string_view placeholder = {};  // the value's name in --help: FILE, DIR, N
-  bool required = false;              // must be given, and not empty
+  std::string_view placeholder = {};  // the value's name in --help: DIR, N; else of its kind
+  FileUse file = FileUse::none;
+  bool required = false;  // must be given, and not empty
   bool positional = false;
   bool may_change = false;  // when a run is resumed
+  bool identifies = true;   // false: runs that differ in it alone are runs of one system
+  bool is_input = false;    // names files whose hashes the run records
   Condition only = {};
 };
 
@@ -103,6 +142,7 @@ struct BoundOption {
   std::string_view group;
   std::string_view name;
   Option traits;
+  std::vector<Condition> conditions = {};  // Option::only, then that of the group
   OptionKind kind = OptionKind::flag;
   bool may_be_auto = false;
   std::vector<std::string_view> choices = {};        // the names of an enum
@@ -125,12 +165,19 @@ inline constexpr bool kIsOptional<std::optional<T>> = true;
 // The visitor behind bind().
 class OptionBinder {
  public:
-  void group(std::string_view title) { group_ = title; }
+  // Heads the options that follow, all of which have this condition.
+  void group(std::string_view title, const Condition& only = {}) {
+    group_ = title;
+    only_ = only;
+  }
 
   template <class T>
   void operator()(std::string_view name, T& value, const Option& traits) {
     using Stored = std::remove_const_t<T>;
     BoundOption option{.group = group_, .name = name, .traits = traits};
+    for (const Condition& condition : {traits.only, only_}) {
+      if (!condition.name.empty()) option.conditions.push_back(condition);
+    }
     describe<Stored>(option);
     option.get = [&value] { return erase(value); };
     if constexpr (!std::is_const_v<T>) {
@@ -193,6 +240,7 @@ class OptionBinder {
   void add(BoundOption option);  // checks the declaration: kebab-case, unique, with help, conditions on earlier ones
 
   std::string_view group_;
+  Condition only_;
 };
 
 // The options of `config` in the order of declaration, referring to its members.

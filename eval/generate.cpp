@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "data/text/lines.hpp"
@@ -58,12 +57,7 @@ bool writes_line_breaks(const Tokenizer& tokenizer) {
 }  // namespace
 
 void GenerateConfig::validate(const OptionOrigins& origins) const {
-  refuse_inapplicable(*this, given_place(origins));
-  if (beam == 1) refuse_given("length-penalty", origins, "with a beam of 1, which ranks nothing");
-  if (temperature == 0) {
-    refuse_any_given({"samples", "top-k", "top-p", "min-p", "epsilon", "seed"}, origins,
-                     "with --temperature 0, greedy search, which draws nothing");
-  } else if (temperature < kLeastTemperature) {
+  if (temperature > 0 && temperature < kLeastTemperature) {
     throw UserError(fmt::format("{}: {} is below {}", origins("temperature"), temperature, kLeastTemperature),
                     "give 0 for greedy search");
   }

@@ -57,7 +57,10 @@ struct GenerateConfig {
            .min = 0,
            .max = 1000});
     visit("length-penalty", self.length_penalty,
-          {.help = "alpha in the ranking of a beam by log p / length^alpha", .min = 0, .max = 10, .only = {"beam"}});
+          {.help = "alpha in the ranking of a beam by log p / length^alpha",
+           .min = 0,
+           .max = 10,
+           .only = above("beam", 1)});
     visit("repetition-penalty", self.repetition_penalty,
           {.help = "factor on log p of pieces that the prompt or the continuation already contains; above 1, they "
                    "become less likely",
@@ -69,14 +72,14 @@ struct GenerateConfig {
            .min = 0,
            .max = 1000});
     visit.group("Sampling");
-    constexpr Condition kSamples = {"beam", {"0"}};
-    visit("samples", self.samples,
-          {.help = "samples per prompt, on consecutive lines", .min = 1, .max = 1000, .only = kSamples});
     visit("temperature", self.temperature,
           {.help = "divisor of log p; below 1, likely pieces become more likely; 0: greedy search",
            .min = 0,
            .max = 100,
-           .only = kSamples});
+           .only = without("beam")});
+    constexpr Condition kSamples = {"temperature"};
+    visit("samples", self.samples,
+          {.help = "samples per prompt, on consecutive lines", .min = 1, .max = 1000, .only = kSamples});
     visit_draws(self, visit, kSamples);
     visit("epsilon", self.epsilon,
           {.help = "draw from pieces with at least this probability, or else from the likeliest",
@@ -89,7 +92,7 @@ struct GenerateConfig {
     visit("threads", self.threads, {.help = "threads per worker", .min = 1, .max = 1024});
   }
 
-  // UserError for contradictory options.
+  // UserError for contradictory numbers.
   void validate(const OptionOrigins& origins) const;
 
   // The texts of --stop, unescaped.

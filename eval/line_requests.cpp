@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "data/text/lines.hpp"
+#include "data/text/parallel.hpp"
 #include "eval/metrics/tokenizers.hpp"
 #include "eval/search/strategies.hpp"
 
@@ -62,10 +63,6 @@ PhraseIds after_bracket(const std::string& phrase, const Tokenizer& tokenizer) {
 
 void LineRequestConfig::validate(const OptionOrigins& origins, const SearchConfig& search) const {
   if (constraints.empty()) return;
-  if (search.sample > 0) {
-    throw UserError(origins("constraints") + " has no meaning with samples, which no search makes meet them",
-                    "leave it out, or search with --beam and --nbest in place of samples");
-  }
   if (search.beam < 2) {
     throw UserError(origins("constraints") + ": constraints need a beam of at least 2", "choose --beam 2 or more");
   }
@@ -97,21 +94,13 @@ LineRequests::LineRequests(const LineRequestConfig& config, const Tokenizer& tok
 }
 
 void LineRequests::check_count(std::int64_t lines) const {
-  const auto check_file = [&](const std::string& file, std::int64_t count) {
-    if (file.empty() || count == lines) return;
-    throw UserError(
-        fmt::format("{}: {}, but the input has {}", name_of_input(file), counted(count, "line"), fixed(lines)),
-        "give a line for each line of the input");
-  };
-  check_file(config_.prefix, std::ssize(prefixes_));
-  check_file(config_.constraints, std::ssize(constraints_));
+  if (!config_.prefix.empty()) check_aligned(config_.prefix, std::ssize(prefixes_), "the input", lines);
+  if (!config_.constraints.empty()) check_aligned(config_.constraints, std::ssize(constraints_), "the input", lines);
 }
 
 void LineRequests::check(std::int64_t line, std::int64_t longest) const {
   const auto check_file = [&](const std::string& file, std::int64_t count) {
-    if (file.empty() || line < count) return;
-    throw UserError(fmt::format("{}: {}, but the input has more", name_of_input(file), counted(count, "line")),
-                    "give a line for each line of the input");
+    if (!file.empty() && line >= count) check_aligned(file, count, "the input");
   };
   check_file(config_.prefix, std::ssize(prefixes_));
   check_file(config_.constraints, std::ssize(constraints_));

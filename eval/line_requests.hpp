@@ -23,19 +23,20 @@ struct LineRequestConfig {
     visit.group("Words that must or must not occur");
     visit("prefix", self.prefix,
           {.help = "file with a line for each input line, which may be blank: the translation begins with it",
-           .placeholder = "FILE"});
+           .file = FileUse::read});
     visit("constraints", self.constraints,
           {.help =
                "file with a line for each input line: phrases, separated by tabs, that must occur in the "
                "translation, each as after a space; needs a beam of 2, and works best with more than the pieces of the "
                "phrases",
-           .placeholder = "FILE"});
+           .file = FileUse::read,
+           .only = {kDecodingBy, {kBySearch}}});
     visit("forbid", self.forbid,
           {.help =
                "file of words or phrases, one per line, that must not occur in any translation, in the pieces into "
                "which the tokenizer splits them; in text without spaces between words, only at its beginning and after "
                "punctuation",
-           .placeholder = "FILE"});
+           .file = FileUse::read});
   }
   // UserError for contradictory options.
   void validate(const OptionOrigins& origins, const SearchConfig& search) const;

@@ -49,7 +49,7 @@ struct PromptConfig {
     visit("prompt", self.prompt,
           {.help = "TOML file that puts a classification task into words, for a run of attend pretrain --objective "
                    "causal",
-           .placeholder = "FILE",
+           .file = FileUse::read,
            .only = only});
     visit("shots", self.shots,
           {.help = "examples in the prompt, equally many of each label, from the task's training file in --data",

@@ -46,13 +46,15 @@ struct ScoreConfig {
   }
 
   template <class Self, class Visitor>
-  static void visit(Self& self, Visitor& visit) {
+  static void visit(Self& self, Visitor& visit, const Condition& of_scores = {}) {
     visit.group("Speed");
     visit("batch-size", self.batch_size,
           {.help = "sequences per forward pass of a worker: sentence pairs, lines of text, or masked copies (BERT)",
            .min = 1,
-           .max = 10000});
-    visit("workers", self.workers, {.help = "parallel forward passes; auto: one per processor", .min = 1, .max = 1024});
+           .max = 10000,
+           .only = of_scores});
+    visit("workers", self.workers,
+          {.help = "parallel forward passes; auto: one per processor", .min = 1, .max = 1024, .only = of_scores});
     visit("threads", self.threads, {.help = "threads per worker", .min = 1, .max = 1024});
   }
 };

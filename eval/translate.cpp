@@ -6,7 +6,6 @@
 #include <exception>
 #include <span>
 
-#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/process.hpp"
@@ -61,29 +60,30 @@ std::unique_ptr<const StepModel> make_step_model(const TranslationRequest& reque
 
 }  // namespace
 
-void TranslatorConfig::validate(const OptionOrigins& origins, bool is_reranked) const {
+void TranslatorConfig::validate(const OptionOrigins& origins) const {
   if (mbr == 1) {
     throw UserError(origins("mbr") + ": 1 hypothesis has no others that it could be like", "give 0, or 2 or more");
   }
-  TranslatorConfig resolved = *this;
-  resolved.search = candidates();
-  const SearchConfig& found = resolved.search;
-  if (found.sample != search.sample) {
-    refuse_any_given({"beam", "nbest", "patience", "diverse-groups"}, origins,
-                     "with --mbr, which draws samples unless --nbest is above 1");
-  }
-  if (found.sample > 0 && mbr > 0) {
-    refuse_any_given({"length-penalty", "length-penalty-kind", "coverage-penalty"}, origins,
-                     "with --mbr over samples, which are chosen by their likeness alone");
-  }
-  if (found.sample > 0 && !is_reranked) refuse_given("coverage-penalty", origins, "with samples, which are not ranked");
-  refuse_inapplicable(resolved, given_place(origins));
+  const SearchConfig found = candidates();
   found.validate(origins);
   if (mbr == 0 || found.num_results() == mbr) return;
   const std::string option = found.sample > 0 ? "sample" : "nbest";
   throw UserError(origins("mbr") + ": " + std::to_string(mbr) + " hypotheses, but " + origins(option) + " is " +
                       std::to_string(found.num_results()),
                   "give --" + option + " " + std::to_string(mbr));
+}
+
+Facts TranslatorConfig::facts(bool is_reranked) const {
+  const SearchConfig found = candidates();
+  const bool draws = found.sample > 0;
+  const std::string by_mbr = draws && search.sample == 0 ? "--mbr draws samples unless --nbest is above 1" : "";
+  const auto results = [&]() -> FactValue {
+    if (draws && mbr > 0) return {std::string(kAreAlike), "--mbr over samples"};
+    if (draws && !is_reranked) return {std::string(kAreNotRanked), "they are samples"};
+    if (found.rows() == 1) return {std::string(kAreNotRanked), "a beam of 1 finds one"};
+    return {std::string(kAreRanked)};
+  };
+  return {{kDecodingBy, {std::string(draws ? kBySampling : kBySearch), by_mbr}}, {kResultsThat, results()}};
 }
 
 SearchConfig TranslatorConfig::candidates() const {

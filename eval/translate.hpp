@@ -45,8 +45,11 @@ struct TranslatorConfig {
     visit("workers", self.workers, {.help = "parallel workers; auto: one per processor", .min = 1, .max = 1024});
     visit("threads", self.threads, {.help = "threads per worker", .min = 1, .max = 1024});
   }
-  // UserError for contradictory options. `is_reranked`: by another run.
-  void validate(const OptionOrigins& origins, bool is_reranked = false) const;
+  // UserError for contradictory numbers.
+  void validate(const OptionOrigins& origins) const;
+
+  // The facts on which the options of the search depend. `is_reranked`: by another run.
+  Facts facts(bool is_reranked = false) const;
 
   // The search for the hypotheses of which --mbr chooses one: without --sample and --nbest, samples, with epsilon 0.02
   // unless a truncation is given.

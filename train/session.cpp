@@ -174,7 +174,7 @@ void Session::resolve_options() {
   check_required(config_.options, fmt::format("attend {}", command_of(job_.kind())),
                  resumed_ || run_.resume == "never" ? "" : run_.run + " contains no run to resume, and ");
   resolve_optimiser(config_.optimiser, config_.schedule);
-  refuse_inapplicable(config_.options, config_.defaults, given_place(origins_));
+  refuse_inapplicable(config_.options, config_.defaults, given_place(origins_), config_.facts());
   job_.validate(origins_);
 }
 

@@ -36,7 +36,11 @@ struct SessionConfig {
         trainer(config.trainer),
         schedule(config.schedule),
         optimiser(config.optimiser),
-        defaults(default_texts<Config>()) {}
+        defaults(default_texts<Config>()),
+        facts([&config] {
+          if constexpr (requires { config.facts(); }) return config.facts();
+          return Facts();
+        }) {}
 
   BoundOptions options;  // all options of the config, by reference like the members below
   RunConfig& run;
@@ -44,6 +48,7 @@ struct SessionConfig {
   ScheduleConfig& schedule;
   OptimiserConfig& optimiser;
   OptionTexts defaults;  // of this kind of training
+  std::function<Facts()> facts;
 };
 
 struct JobDescription {

@@ -54,13 +54,6 @@ bool lower_is_better(std::string_view metric) {
   return known != nullptr ? known->lower_is_better : metric == "loss" || metric == "ppl";
 }
 
-void TrainerConfig::refuse_validation(const OptionOrigins& origins) const {
-  for (const char* option : {"patience", "best-metric"}) {
-    if (!origins.given(option)) continue;
-    throw UserError(origins(option) + ": there is nothing to validate on", "give --valid");
-  }
-}
-
 void TrainerConfig::check_best_metric(const std::vector<std::string>& metrics, const OptionPlace& place) const {
   if (std::ranges::find(metrics, best_metric) != metrics.end()) return;
   throw UserError(place("best-metric") + ": no checkpoint is chosen by \"" + best_metric + "\"",

@@ -55,10 +55,13 @@ struct TrainerConfig {
     return std::min(kMostSteps, (batches + of_one - 1) / of_one);
   }
 
+  // `validating`: the condition of options that need validation data.
   template <class Self, class Visitor>
-  static void visit(Self& self, Visitor& visit) {
+  static void visit(Self& self, Visitor& visit, const Condition& validating = {}) {
     visit.group("Training");
-    visit("seed", self.seed, {.help = "random seed of initial weights, data order and dropout", .min = 0, .max = 9e15});
+    visit(
+        "seed", self.seed,
+        {.help = "random seed of initial weights, data order and dropout", .min = 0, .max = 9e15, .identifies = false});
     visit("accumulate", self.accumulate,
           {.help = "batches per update and process (gradient accumulation); all of them are in memory at once",
            .min = 1,
@@ -84,25 +87,35 @@ struct TrainerConfig {
     visit("max-time", self.max_time,
           {.help = "total training time of the run, resumptions included, such as 90s, 45m or 2h; auto: no limit",
            .min = 0,
-           .may_change = true});
+           .may_change = true,
+           .identifies = false});
     visit("valid-every", self.valid_every,
           {.help = "updates between validations; auto: one epoch; in fine-tuning half an epoch, or more, for at most "
                    "20 validations; in pretraining a quarter of an epoch",
            .min = 1,
            .may_change = true});
-    visit("save-every", self.save_every,
-          {.help = "updates between checkpoints; auto: valid-every", .min = 1, .may_change = true});
-    visit("keep-last", self.keep_last, {.help = "number of newest checkpoints to keep", .min = 2, .may_change = true});
-    visit("keep-best", self.keep_best,
-          {.help = "number of best checkpoints to keep, by --best-metric", .min = 1, .may_change = true});
     visit(
-        "patience", self.patience,
-        {.help = "stop after this many validations without improvement; auto: no limit", .min = 1, .may_change = true});
+        "save-every", self.save_every,
+        {.help = "updates between checkpoints; auto: valid-every", .min = 1, .may_change = true, .identifies = false});
+    visit("keep-last", self.keep_last,
+          {.help = "number of newest checkpoints to keep", .min = 2, .may_change = true, .identifies = false});
+    visit("keep-best", self.keep_best,
+          {.help = "number of best checkpoints to keep, by --best-metric",
+           .min = 1,
+           .may_change = true,
+           .identifies = false});
+    visit("patience", self.patience,
+          {.help = "stop after this many validations without improvement; auto: no limit",
+           .min = 1,
+           .may_change = true,
+           .only = validating});
     visit("best-metric", self.best_metric,
           {.help = "validation metric that selects the best checkpoint, by its name in the log: loss, ppl, bleu, "
                    "accuracy, score, …",
-           .placeholder = "NAME"});
-    visit("log-every", self.log_every, {.help = "updates between log lines", .min = 1, .may_change = true});
+           .placeholder = "NAME",
+           .only = validating});
+    visit("log-every", self.log_every,
+          {.help = "updates between log lines", .min = 1, .may_change = true, .identifies = false});
   }
 
   template <class Self, class Visitor>
@@ -111,11 +124,10 @@ struct TrainerConfig {
           {.help = "updates between records of gradients, updates, hidden states and attention by layer; 0: none",
            .min = 0,
            .max = kMostSteps,
-           .may_change = true});
+           .may_change = true,
+           .identifies = false});
   }
 
-  // Throws UserError if a given option needs validation data.
-  void refuse_validation(const OptionOrigins& origins) const;
   // Throws UserError if best-metric is none of the metrics of validation.
   void check_best_metric(const std::vector<std::string>& metrics, const OptionPlace& place) const;
   // Throws UserError if several processes train a model with batch norms, whose statistics they do not share.

@@ -64,7 +64,8 @@ struct CacheConfig {
     visit("cache-dir", self.directory,
           {.help = "directory of the cache of encoded text; empty: $XDG_CACHE_HOME/attend or ~/.cache/attend",
            .placeholder = "DIR",
-           .may_change = true});
+           .may_change = true,
+           .identifies = false});
   }
 
   // The given directory, or the default; empty if there is no home directory.

@@ -31,12 +31,13 @@ inline constexpr auto kEnumNames<TaskKind> = std::to_array<EnumName<TaskKind>>({
 constexpr bool is_of_sequences(TaskKind kind) { return kind != TaskKind::spans && kind != TaskKind::tags; }
 
 // Conditions of keys and options that only some kinds of tasks read, and the fact that they test.
-constexpr Condition tasks_of(std::same_as<TaskKind> auto... kinds) { return {"tasks of kind", {name_of(kinds)...}}; }
+inline constexpr Fact kTasksOfKind{"tasks of kind"};
+constexpr Condition tasks_of(std::same_as<TaskKind> auto... kinds) { return {kTasksOfKind, {name_of(kinds)...}}; }
 inline constexpr Condition kOfSpans = tasks_of(TaskKind::spans), kOfTags = tasks_of(TaskKind::tags);
 inline constexpr Condition kOfSequences =
     tasks_of(TaskKind::classification, TaskKind::multi_label, TaskKind::regression);
 inline constexpr Condition kOfLabels = tasks_of(TaskKind::classification, TaskKind::multi_label, TaskKind::tags);
-inline OptionTexts facts_of(TaskKind kind) { return {{"tasks of kind", std::string(name_of(kind))}}; }
+inline Facts facts_of(TaskKind kind) { return {{kTasksOfKind, {std::string(name_of(kind))}}}; }
 
 struct LabelledTask {
   TaskKind kind = TaskKind::classification;

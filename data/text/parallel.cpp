@@ -1,5 +1,8 @@
 #include "data/text/parallel.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "core/error.hpp"
 #include "core/text.hpp"
 
@@ -13,17 +16,37 @@ std::int64_t count_to_end(LineReader& reader) {
   return static_cast<std::int64_t>(reader.counts().lines);
 }
 
-[[noreturn]] void refuse_lines(const std::string& src_file, std::int64_t src_lines, const std::string& tgt_file,
-                               std::int64_t tgt_lines) {
-  throw UserError(src_file + " has " + counted(src_lines, "line") + ", but " + tgt_file + " has " + fixed(tgt_lines),
-                  "align them: line n of one file must be the translation of line n of the other");
+}  // namespace
+
+void check_aligned(const std::string& file, std::int64_t lines, const std::string& text,
+                   std::optional<std::int64_t> expected) {
+  if (lines == expected) return;
+  throw UserError(name_of_input(file) + ": " + counted(lines, "line") + ", but " + text + " has " +
+                      (expected ? fixed(*expected) : "more"),
+                  "give a line for each line of " + text);
 }
 
-}  // namespace
+AlignedLines::AlignedLines(const std::vector<std::string>& files, std::string text)
+    : files_(files), text_(std::move(text)), readers_(files.begin(), files.end()), lines_(files.size()) {}
+
+const std::vector<std::string>& AlignedLines::next() {
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    if (!readers_[i].next(lines_[i])) check_aligned(files_[i], num_lines_, text_);
+  }
+  ++num_lines_;
+  return lines_;
+}
+
+void AlignedLines::finish() {
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    check_aligned(files_[i], count_to_end(readers_[i]), text_, num_lines_);
+    readers_[i].counts().log(files_[i]);
+  }
+}
 
 void check_parallel(const std::string& src_file, const std::string& tgt_file) {
   const auto src_lines = count_lines(check_text_file(src_file)), tgt_lines = count_lines(check_text_file(tgt_file));
-  if (src_lines && tgt_lines && *src_lines != *tgt_lines) refuse_lines(src_file, *src_lines, tgt_file, *tgt_lines);
+  if (src_lines && tgt_lines) check_aligned(tgt_file, *tgt_lines, src_file, *src_lines);
 }
 
 std::string ParallelCounts::report() const {
@@ -47,11 +70,7 @@ bool ParallelReader::next(TextPair& pair) {
   while (true) {
     const bool more_src = src_.next(pair.src);
     const bool more_tgt = tgt_.next(pair.tgt);
-    if (more_src != more_tgt) {
-      const std::int64_t src_lines = count_to_end(src_);
-      const std::int64_t tgt_lines = count_to_end(tgt_);
-      refuse_lines(src_file_, src_lines, tgt_file_, tgt_lines);
-    }
+    if (more_src != more_tgt) check_aligned(tgt_file_, count_to_end(tgt_), src_file_, count_to_end(src_));
     if (!more_src) {
       counts_.src = src_.counts();
       counts_.tgt = tgt_.counts();
@@ -89,43 +108,25 @@ std::vector<std::vector<std::string_view>> labels_of_line(std::string_view line)
   return labels;
 }
 
-FactorReader::FactorReader(const std::vector<std::string>& files) : files_(files) {
-  for (const std::string& file : files) {
-    if (file == "-") throw UserError("source factors cannot be read from standard input (-)", "write them to a file");
-    readers_.emplace_back(file);
-  }
+FactorReader::FactorReader(const std::vector<std::string>& files) : labels_(files, "the source") {
+  if (std::ranges::find(files, "-") == files.end()) return;
+  throw UserError("source factors cannot be read from standard input (-)", "write them to a file");
 }
 
 std::string FactorReader::next(std::string_view text) {
   std::string all;
-  const std::int64_t words = readers_.empty() ? 0 : std::ssize(spaced_words(text));
-  ++num_lines_;
-  for (std::size_t i = 0; i < readers_.size(); ++i) {
-    std::string labels;
-    if (!readers_[i].next(labels)) {
-      throw UserError(files_[i] + ": " + counted(num_lines_ - 1, "line") + ", but the source has more",
-                      "give one line of labels for each source line");
-    }
-    const std::int64_t found = std::ssize(spaced_words(labels));
+  const std::vector<std::string>& lines = labels_.next();
+  const std::int64_t words = lines.empty() ? 0 : std::ssize(spaced_words(text));
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::int64_t found = std::ssize(spaced_words(lines[i]));
     if (found != words) {
       throw UserError(
-          readers_[i].place() + ": " + counted(found, "label") + ", but the source line has " + counted(words, "word"),
+          labels_.place(i) + ": " + counted(found, "label") + ", but the source line has " + counted(words, "word"),
           "give one label for each word between spaces");
     }
-    all += kBeforeLabels + labels;
+    all += kBeforeLabels + lines[i];
   }
   return all;
-}
-
-void FactorReader::finish() {
-  std::string line;
-  for (std::size_t i = 0; i < readers_.size(); ++i) {
-    if (readers_[i].next(line)) {
-      throw UserError(readers_[i].place() + ": the source has only " + counted(num_lines_, "line"),
-                      "give one line of labels for each source line");
-    }
-    readers_[i].counts().log(files_[i]);
-  }
 }
 
 }  // namespace attend

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,33 @@
 #include "data/text/lines.hpp"
 
 namespace attend {
+
+// Throws UserError unless a file has the `expected` number of lines, that of the text to which they belong, in messages
+// "the input" or the name of its file. Without a number, the text has more lines than the file.
+void check_aligned(const std::string& file, std::int64_t lines, const std::string& text,
+                   std::optional<std::int64_t> expected = {});
+
+// Files with a line for each line of a text, read beside it.
+class AlignedLines {
+ public:
+  // Opens all files. `text` is the text's name in messages.
+  AlignedLines(const std::vector<std::string>& files, std::string text);
+
+  // The lines of all files for the next line of the text. Throws UserError if one has no more.
+  const std::vector<std::string>& next();
+  // Throws UserError if a file has more lines than the text, and logs what was cleaned in each.
+  void finish();
+
+  // Position of the last line read of a file, "tags:12".
+  std::string place(std::size_t file) const { return readers_[file].place(); }
+
+ private:
+  std::vector<std::string> files_;
+  std::string text_;
+  std::deque<LineReader> readers_;
+  std::vector<std::string> lines_;
+  std::int64_t num_lines_ = 0;
+};
 
 // Factors: labels of the words of a source text, such as parts of speech, in files beside it (Sennrich and Haddow 2016,
 // W16-2209). Line n of a factor's file has one label for each word of line n of the text. Spaces and tabs separate
@@ -29,8 +57,9 @@ struct FactorFiles {
     visit("source-factors", self.source_factors,
           {.help = "labels of the source words, such as parts of speech: a file for each factor, with a label for each "
                    "word, line by line",
-           .placeholder = "FILE",
+           .file = FileUse::read,
            .may_change = true,
+           .is_input = true,
            .only = only});
   }
 };
@@ -50,13 +79,11 @@ class FactorReader {
   // naming the file and its line if there is not one label for each word.
   std::string next(std::string_view text);
 
-  // Throws UserError if a file has more lines than the text, and logs what was cleaned in each.
-  void finish();
+  // As AlignedLines does.
+  void finish() { labels_.finish(); }
 
  private:
-  std::vector<std::string> files_;
-  std::deque<LineReader> readers_;
-  std::int64_t num_lines_ = 0;
+  AlignedLines labels_;
 };
 
 // A text and its translation, read line by line in parallel.

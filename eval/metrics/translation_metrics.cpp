@@ -4,10 +4,8 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <ranges>
 
-#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "eval/metrics/ngram_metrics.hpp"
 #include "eval/metrics/ter.hpp"
@@ -41,13 +39,6 @@ std::string all_keys() {
   return fmt::format("{}", fmt::join(kTextMetrics | std::views::transform(&TextMetric::key), ", "));
 }
 
-// Throws UserError if one of these options was given, but none of the metrics that read it is chosen.
-void refuse_unread(std::initializer_list<const char*> options, std::initializer_list<std::string_view> readers,
-                   const std::vector<std::string>& chosen, const OptionOrigins& origins) {
-  if (std::ranges::find_first_of(chosen, readers) != chosen.end()) return;
-  refuse_any_given(options, origins, fmt::format("without {} among --metrics", fmt::join(readers, " or ")));
-}
-
 }  // namespace
 
 std::span<const TextMetric> text_metrics() { return kTextMetrics; }
@@ -73,16 +64,10 @@ void MetricChoice::validate(const OptionOrigins& origins) const {
       throw UserError(fmt::format("{}: {} is given twice", origins("metrics"), key), "give each metric once");
     }
   }
-  if (tokenize != MetricChoice().tokenize) refuse_unread({"tokenize"}, {"bleu"}, metrics, origins);
 }
 
 void TranslationMetrics::validate(const OptionOrigins& origins) const {
   choice.validate(origins);
-  refuse_unread({"lowercase"}, {"bleu", "chrf"}, choice.metrics, origins);
-  refuse_unread({"smoothing"}, {"bleu"}, choice.metrics, origins);
-  refuse_unread({"chrf-word-order"}, {"chrf"}, choice.metrics, origins);
-  refuse_unread({"ter-normalized", "ter-no-punct", "ter-asian-support", "ter-case-sensitive"}, {"ter"}, choice.metrics,
-                origins);
   if (tercom.asian_support && !tercom.normalized && !tercom.no_punct) {
     throw UserError(origins("ter-asian-support") + ": no effect without --ter-normalized or --ter-no-punct",
                     "add one of them, or leave it out");

@@ -39,13 +39,15 @@ struct MetricChoice {
   Tokenization tokenize = Tokenization::mteval_13a;
 
   template <class Self, class Visitor>
-  static void visit(Self& self, Visitor& visit) {
-    visit("metrics", self.metrics, {.help = help(), .placeholder = "NAME", .may_change = true});
+  static void visit(Self& self, Visitor& visit, const Condition& only = {}) {
+    visit("metrics", self.metrics,
+          {.help = help(), .placeholder = "NAME", .may_change = true, .identifies = false, .only = only});
     visit("tokenize", self.tokenize,
           {.help = "tokenization for BLEU: 13a (most languages), zh (Chinese), intl (splits at Unicode punctuation and "
-                   "symbols), char (characters), none (the text is tokenized)"});
+                   "symbols), char (characters), none (the text is tokenized)",
+           .only = {"metrics", {"bleu"}}});
   }
-  // UserError for no metric, an unknown one, one given twice, or a tokenization without BLEU.
+  // UserError for no metric, an unknown one, or one given twice.
   void validate(const OptionOrigins& origins) const;
 
  private:
@@ -62,15 +64,18 @@ struct TranslationMetrics {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     MetricChoice::visit(self.choice, visit);
-    visit("lowercase", self.lowercase, {.help = "ignore case in BLEU and chrF"});
-    visit("smoothing", self.smoothing, {.help = "smoothing of n-gram orders without a match in BLEU"});
+    visit("lowercase", self.lowercase, {.help = "ignore case in BLEU and chrF", .only = {"metrics", {"bleu", "chrf"}}});
+    visit("smoothing", self.smoothing,
+          {.help = "smoothing of n-gram orders without a match in BLEU", .only = {"metrics", {"bleu"}}});
     visit("chrf-word-order", self.chrf_word_order,
-          {.help = "longest word n-grams in chrF; 2 gives chrF2++", .min = 0, .max = 2});
-    visit("ter-normalized", self.tercom.normalized, {.help = "split off punctuation before TER counts edits"});
-    visit("ter-no-punct", self.tercom.no_punct, {.help = "remove punctuation before TER counts edits"});
+          {.help = "longest word n-grams in chrF; 2 gives chrF2++", .min = 0, .max = 2, .only = {"metrics", {"chrf"}}});
+    constexpr Condition kTer = {"metrics", {"ter"}};
+    visit("ter-normalized", self.tercom.normalized,
+          {.help = "split off punctuation before TER counts edits", .only = kTer});
+    visit("ter-no-punct", self.tercom.no_punct, {.help = "remove punctuation before TER counts edits", .only = kTer});
     visit("ter-asian-support", self.tercom.asian_support,
-          {.help = "extend --ter-normalized and --ter-no-punct to Chinese and Japanese characters"});
-    visit("ter-case-sensitive", self.tercom.case_sensitive, {.help = "count differences of case in TER"});
+          {.help = "extend --ter-normalized and --ter-no-punct to Chinese and Japanese characters", .only = kTer});
+    visit("ter-case-sensitive", self.tercom.case_sensitive, {.help = "count differences of case in TER", .only = kTer});
   }
 
   void validate(const OptionOrigins& origins) const;

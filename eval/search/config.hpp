@@ -35,6 +35,11 @@ void visit_draws(Config& config, Visitor& visit, const Condition& only) {
          .only = only});
 }
 
+// Facts on which options of search depend, and their values. Samples are not ranked unless another run reranks them.
+inline constexpr Fact kDecodingBy{"decoding by"}, kResultsThat{"results that"};
+inline constexpr std::string_view kBySearch = "search", kBySampling = "sampling", kAreRanked = "are ranked",
+                                  kAreNotRanked = "are not ranked", kAreAlike = "are chosen by their likeness alone";
+
 struct SearchConfig {
   std::int64_t beam = 1;
   std::int64_t nbest = 1;
@@ -60,30 +65,36 @@ struct SearchConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit.group("Search");
-    visit("beam", self.beam, {.help = "beam size; 1: greedy search", .min = 1, .max = 1000});
+    constexpr Condition kSearching = {kDecodingBy, {kBySearch}}, kSampling = {kDecodingBy, {kBySampling}};
+    constexpr Condition kScored = {kResultsThat, {kAreRanked, kAreNotRanked}};
+    visit("beam", self.beam, {.help = "beam size; 1: greedy search", .min = 1, .max = 1000, .only = kSearching});
     visit("nbest", self.nbest,
           {.help = "hypotheses printed per sentence, at most the beam size; above 1, as \"NUMBER ||| TEXT ||| SCORE\", "
                    "where NUMBER is the input line, from 0; with --mbr, the hypotheses from which it chooses one",
            .min = 1,
-           .max = 1000});
+           .max = 1000,
+           .only = kSearching});
     visit("length-penalty", self.length_penalty,
-          {.help = "alpha in the ranking of hypotheses by log p / length^alpha", .min = 0, .max = 10});
+          {.help = "alpha in the ranking of hypotheses by log p / length^alpha", .min = 0, .max = 10, .only = kScored});
     visit("length-penalty-kind", self.length_penalty_kind,
-          {.help = "divisor of log p: length^alpha (power) or ((5 + length) / 6)^alpha (gnmt)"});
+          {.help = "divisor of log p: length^alpha (power) or ((5 + length) / 6)^alpha (gnmt)", .only = kScored});
     visit("coverage-penalty", self.coverage_penalty,
           {.help = "weight B of a term in the ranking of hypotheses: the sum over source positions of log "
                    "min(attention received, 1), from the decoder's last layer, averaged over heads; slower; 0: none",
            .min = 0,
-           .max = 10});
+           .max = 10,
+           .only = {kResultsThat, {kAreRanked}}});
     visit("patience", self.patience,
           {.help = "end the search for a sentence when beam x patience hypotheses, rounded, are finished",
            .min = 0.001,
-           .max = 100});
+           .max = 100,
+           .only = kSearching});
     visit("diverse-groups", self.diverse_groups,
           {.help = "number of equal groups of the beam; each avoids the tokens that earlier groups have chosen in the "
                    "same step; 0: no groups",
            .min = 0,
-           .max = 1000});
+           .max = 1000,
+           .only = kSearching});
     visit("diversity", self.diversity,
           {.help = "penalty on log p of a token for each hypothesis of earlier groups that continues with it",
            .min = 0,
@@ -111,7 +122,6 @@ struct SearchConfig {
                    "the best is. 0: search",
            .min = 0,
            .max = 1000});
-    constexpr Condition kSampling = {"sample"};
     visit("temperature", self.temperature,
           {.help = "divisor of log p; below 1, likely pieces become likelier",
            .min = 0.01,
@@ -128,7 +138,7 @@ struct SearchConfig {
          .only = kSampling});
   }
 
-  // UserError for contradictory options.
+  // UserError for contradictory numbers.
   void validate(const OptionOrigins& origins) const;
 
   // Maximum hypotheses of a sentence at a time, and the number of its results.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 
@@ -22,7 +21,6 @@ struct EnsembleState : DecoderState {
 }  // namespace
 
 std::vector<double> EnsembleConfig::weights_of(std::size_t num_models, const OptionOrigins& origins) const {
-  if (num_models == 1) refuse_any_given({"ensemble", "weights"}, origins, "for a single run");
   if (weights.empty()) return std::vector<double>(num_models, 1.0 / static_cast<double>(num_models));
   if (weights.size() != num_models) {
     throw UserError(origins("weights") + ": " + counted(std::ssize(weights), "weight") + " for " +

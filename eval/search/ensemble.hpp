@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/options.hpp"
@@ -21,21 +22,24 @@ template <>
 inline constexpr auto kEnumNames<EnsembleKind> =
     std::to_array<EnumName<EnsembleKind>>({{EnsembleKind::linear, "linear"}, {EnsembleKind::log_linear, "log-linear"}});
 
+// The number of runs that translate together, on which options depend.
+inline constexpr Fact kTranslationBy{"translation by"};
+inline constexpr std::string_view kSingleRun = "a single run", kSeveralRuns = "several runs";
+
 struct EnsembleConfig {
   EnsembleKind ensemble = EnsembleKind::linear;
   std::vector<std::string> weights;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit.group("Ensemble of several runs");
+    visit.group("Ensemble", {kTranslationBy, {kSeveralRuns}});
     visit("ensemble", self.ensemble,
           {.help = "mean of the probabilities (linear) or of their logarithms (log-linear), at every step"});
     visit("weights", self.weights,
           {.help = "weight of each run, divided by their sum; default: equal", .placeholder = "W"});
   }
 
-  // The weights of `num_models` runs, which sum to 1. UserError unless they are as many positive numbers, and for
-  // options that do not apply to a single run.
+  // The weights of `num_models` runs, which sum to 1. UserError unless they are as many positive numbers.
   std::vector<double> weights_of(std::size_t num_models, const OptionOrigins& origins) const;
 };
 

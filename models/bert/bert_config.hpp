@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "core/options.hpp"
 #include "models/bert/bert.hpp"
@@ -31,6 +32,10 @@ template <>
 inline constexpr auto kEnumNames<InitialPositions> = std::to_array<EnumName<InitialPositions>>(
     {{InitialPositions::random, "random"}, {InitialPositions::sinusoids, "sinusoids"}});
 
+// The layers of a model, on which options depend.
+inline constexpr Fact kModelsWith{"models with"};
+inline constexpr std::string_view kTransformerLayers = "Transformer layers", kRecurrentLayers = "recurrent layers";
+
 struct BertOptions {
   BertShape shape = BertShape::mini;
   std::optional<std::int64_t> layers = {}, width = {}, embedding_width = {};
@@ -44,8 +49,7 @@ struct BertOptions {
   InitialPositions initial_positions = InitialPositions::random;
   Initialiser initialiser = Initialiser::of_family;
 
-  // Excludes the LSTM of attend finetune; in attend pretrain, which has no option `model`, the condition holds.
-  static constexpr Condition kBlocks = {"model", {"bert", "language"}};
+  static constexpr Condition kBlocks = {kModelsWith, {kTransformerLayers}};
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {

@@ -50,14 +50,6 @@ void check_memory(const LanguageOptions& options) {
 
 }  // namespace
 
-void refuse_unread(const LanguageOptions& options, const OptionTexts& defaults, const OptionOrigins& origins) {
-  for (const BoundOption& option : bind(options)) {
-    const auto usual = defaults.find(std::string(option.name));
-    if (options.reads(option) || usual == defaults.end() || text_of(option.get()) == usual->second) continue;
-    refuse_given(option.name, origins, "with --cell " + std::string(name_of(options.cell)));
-  }
-}
-
 void check_language_options(const LanguageOptions& options) {
   const BertConfig stack = bert_config(options.stack, /*vocabulary=*/1, AttentionPlace::decoder);
   if (options.is_recurrent()) return;

@@ -42,17 +42,15 @@ struct LanguageOptions {
   bool is_recurrent() const { return cell != LanguageCell::transformer; }
   // True if the model has state between segments (Carried).
   bool carries() const { return is_recurrent() || memory > 0; }
-  // False if the model is recurrent and the option concerns only Transformers.
-  bool reads(const BoundOption& option) const {
-    return !is_recurrent() || option.name == "cell" || option.traits.only.option.empty();
+  Facts facts() const {
+    if (!is_recurrent()) return {{kModelsWith, {std::string(kTransformerLayers)}}};
+    return {{kModelsWith, {std::string(kRecurrentLayers), "--cell " + std::string(name_of(cell))}}};
   }
 };
 
 // The eps of a language model's norms, as in GPT-2 and PyTorch; BERT's is smaller.
 inline constexpr double kLanguageNormEps = 1e-5;
 
-// Throws UserError for an option that differs from its default, but that a recurrent model does not read.
-void refuse_unread(const LanguageOptions& options, const OptionTexts& defaults, const OptionOrigins& origins);
 // Throws UserError if the options contradict each other.
 void check_language_options(const LanguageOptions& options);
 // Checks the options first.

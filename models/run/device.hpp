@@ -27,6 +27,9 @@ void warn_of_slow(Precision precision, c10::Device device);
 // resolved precision. Throws UserError for int8 on a GPU.
 Precision freeze(const torch::nn::Module& root, Precision precision);
 
+// The command that trained a run (command_of), on which options of commands for several kinds of runs depend.
+inline constexpr Fact kRunsOfAttend{"runs of attend"};
+
 // Options of all commands that use a trained model.
 struct ModelOptions {
   std::string checkpoint = "auto";
@@ -34,10 +37,11 @@ struct ModelOptions {
   std::string device = "auto";
 
   template <class Self, class Visitor>
-  static void visit(Self& self, Visitor& visit) {
+  static void visit(Self& self, Visitor& visit, const Condition& of_precision = {}) {
     visit_checkpoint(self.checkpoint, visit);
     visit("precision", self.precision,
-          {.help = "precision of matrix products; auto: bf16 if the processor supports it natively, else fp32"});
+          {.help = "precision of matrix products; auto: bf16 if the processor supports it natively, else fp32",
+           .only = of_precision});
     visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
   }
   static void visit_checkpoint(auto& checkpoint, auto& visit) {

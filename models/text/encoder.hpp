@@ -58,6 +58,12 @@ struct TextModelOptions {
     return pooling.value_or(model == TextEncoderKind::bert ? Pooling::cls : Pooling::last);
   }
 
+  Facts facts() const {
+    if (model == TextEncoderKind::language) return language().facts();
+    if (model == TextEncoderKind::bert) return {{kModelsWith, {std::string(kTransformerLayers)}}};
+    return {{kModelsWith, {std::string(kRecurrentLayers), "--model lstm"}}};
+  }
+
   LanguageOptions language() const { return {.cell = cell, .stack = encoder}; }
 
   // The maximum length of a text, in tokens: the encoder's positions, if it is not recurrent.

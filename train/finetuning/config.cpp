@@ -15,10 +15,7 @@ void FinetuningConfig::refuse_contradictions(const OptionOrigins& origins) const
     throw UserError(origins("tokenizer") + ": --init-from already determines the tokenizer", "leave one of them out");
   }
   if (model.model == TextEncoderKind::bert) bert_config(model.encoder, /*vocabulary=*/1);
-  if (model.model == TextEncoderKind::language) {
-    refuse_unread(model.language(), default_texts<FinetuningConfig>(), origins);
-    check_language_options(model.language());
-  }
+  if (model.model == TextEncoderKind::language) check_language_options(model.language());
   trainer.refuse_several(model.encoder.block.norm_kind, origins);
   const BertOptions& encoder = model.encoder;
   const std::int64_t layers = model.model == TextEncoderKind::lstm ? encoder.layers.value_or(1)

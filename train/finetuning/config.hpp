@@ -49,12 +49,12 @@ struct FinetuningConfig {
            .required = true});
     visit("data", self.data, {.help = "directory of the task's files", .placeholder = "DIR", .may_change = true});
     visit("train", self.train,
-          {.help = "training file; none: the task's, in --data", .placeholder = "FILE", .may_change = true});
+          {.help = "training file; none: the task's, in --data", .file = FileUse::read, .may_change = true});
     visit("valid", self.valid,
           {.help = "validation files, the first of which selects the best checkpoint; none: the task's, in --data",
-           .placeholder = "FILE",
+           .file = FileUse::read,
            .may_change = true});
-    visit("tokenizer", self.tokenizer, {.help = "tokenizer; none: that of --init-from", .placeholder = "FILE"});
+    visit("tokenizer", self.tokenizer, {.help = "tokenizer; none: that of --init-from", .file = FileUse::read});
     visit("examples", self.examples, {.help = "fraction of the training examples to use", .min = 0, .max = 1});
     SampleConfig::visit(self.samples, visit);
     visit("batch-size", self.batch_size, {.help = "sequences per batch", .min = 1, .max = 1e6});
@@ -82,6 +82,8 @@ struct FinetuningConfig {
     visit.group("Answers");
     AnswerConfig::visit(self.answers, visit);
   }
+
+  Facts facts() const { return model.facts(); }
 
   // Throws UserError for contradictory options, whatever their source.
   void refuse_contradictions(const OptionOrigins& origins) const;

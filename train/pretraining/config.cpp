@@ -108,11 +108,7 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
                     "name one");
   }
   const bool recurrent = is_causal() && model.is_recurrent();
-  if (recurrent) {
-    refuse_unread(model, default_texts<PretrainingConfig>(), origins);
-  } else {
-    trainer.refuse_several(model.stack.block.norm_kind, origins);
-  }
+  if (!recurrent) trainer.refuse_several(model.stack.block.norm_kind, origins);
   if (is_causal()) {
     check_language_options(model);
     refuse_carrying(*this, origins);
@@ -120,7 +116,7 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
     const auto query = objective == PretrainingKind::permuted ? std::optional<std::int64_t>(0) : std::nullopt;
     bert_config(model.stack, /*vocabulary=*/1, AttentionPlace::encoder, query);
   }
-  valid.empty() ? trainer.refuse_validation(origins) : trainer.check_best_metric(metric_names(), origins);
+  trainer.check_best_metric(metric_names(), origins);
   if (!phases.empty() && trainer.max_epochs) {
     throw UserError(origins("max-epochs") + ": --phase needs a known number of updates",
                     "use --max-steps or --max-time");

@@ -78,16 +78,18 @@ struct PretrainingConfig {
                    "language model, whose default --norm is pre)"});
     visit("train", self.train,
           {.help = "training text: one sentence or paragraph per line, a blank line between documents; plain or .gz",
-           .placeholder = "FILE",
+           .file = FileUse::read,
            .required = true,
-           .may_change = true});
+           .may_change = true,
+           .identifies = false});
     visit("valid", self.valid,
           {.help = "validation text; tokens are masked as in the BERT paper, with the same masks at every validation, "
                    "or are predicted in the same orders; with --objective causal, all tokens are predicted",
-           .placeholder = "FILE",
-           .may_change = true});
+           .file = FileUse::read,
+           .may_change = true,
+           .identifies = false});
     visit("tokenizer", self.tokenizer,
-          {.help = "tokenizer; none: train one on the training text", .placeholder = "FILE"});
+          {.help = "tokenizer; none: train one on the training text", .file = FileUse::read, .identifies = false});
     visit(
         "vocab-size", self.vocabulary.size,
         {.help = "vocabulary size of a newly trained tokenizer; auto: by the size of the text", .min = 1, .max = 1e6});
@@ -120,7 +122,7 @@ struct PretrainingConfig {
     ScheduleConfig::visit(self.schedule, visit);
     OptimiserConfig::visit(self.optimiser, visit);
 
-    TrainerConfig::visit(self.trainer, visit);
+    TrainerConfig::visit(self.trainer, visit, {"valid"});
     TrainerConfig::visit_watch(self.trainer, visit);
     visit("valid-tokens", self.valid_tokens,
           {.help = "tokens of validation text per validation, the same each time", .min = 1});
@@ -134,6 +136,8 @@ struct PretrainingConfig {
   std::int64_t longest() const;
 
   bool is_causal() const { return objective == PretrainingKind::causal; }
+
+  Facts facts() const { return is_causal() ? model.facts() : LanguageOptions().facts(); }
   // True if the relation of two parts of a sequence is an objective.
   bool relates_parts() const {
     return objective == PretrainingKind::masked && instances.sequence_objective != SequenceObjective::none;

@@ -48,10 +48,6 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
                     "drop one of them");
   }
   if (!valid.empty()) check_two_files("valid", valid, origins);
-  if (valid.empty()) {
-    trainer.refuse_validation(origins);
-    if (metrics.tokenize != metrics::MetricChoice().tokenize) refuse_given("tokenize", origins, "without --valid");
-  }
   if (const std::size_t expected = valid.empty() ? 0 : factors.source_factors.size();
       valid_factors.size() != expected) {
     throw UserError(fmt::format("{}: {}, expected {}", origins("valid-factors"),

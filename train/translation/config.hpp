@@ -53,19 +53,26 @@ struct TranslationConfig {
 
     visit.group("Data");
     visit("train", self.train,
-          {.help = "source and target training text", .placeholder = "FILE", .required = true, .may_change = true});
-    visit("valid", self.valid,
-          {.help = "source and target validation text", .placeholder = "FILE", .may_change = true});
+          {.help = "source and target training text",
+           .file = FileUse::read,
+           .required = true,
+           .may_change = true,
+           .identifies = false});
+    visit(
+        "valid", self.valid,
+        {.help = "source and target validation text", .file = FileUse::read, .may_change = true, .identifies = false});
     FactorFiles::visit(self.factors, visit);
     visit("valid-factors", self.valid_factors,
           {.help = "labels of the source words of --valid: a file for each of --source-factors, in the same order",
-           .placeholder = "FILE",
+           .file = FileUse::read,
            .may_change = true,
+           .is_input = true,
            .only = {"source-factors"}});
     visit("tokenizer", self.tokenizer,
           {.help = "one tokenizer for both languages, or one for the source and one for the target; none: train a "
                    "joint one on the training text",
-           .placeholder = "FILE"});
+           .file = FileUse::read,
+           .identifies = false});
     visit(
         "vocab-size", self.vocabulary.size,
         {.help = "vocabulary size of a newly trained tokenizer; auto: by the size of the text", .min = 1, .max = 1e6});
@@ -85,11 +92,14 @@ struct TranslationConfig {
     GuidedRelationsConfig::visit(self.relations, visit);
     OptimiserConfig::visit(self.optimiser, visit);
 
-    TrainerConfig::visit(self.trainer, visit);
+    TrainerConfig::visit(self.trainer, visit, {"valid"});
     TrainerConfig::visit_watch(self.trainer, visit);
-    metrics::MetricChoice::visit(self.metrics, visit);
+    metrics::MetricChoice::visit(self.metrics, visit, {"valid"});
     visit("bleu-sentences", self.bleu_sentences,
-          {.help = "validation sentences translated greedily for --metrics; 0: none", .min = 0, .max = 1e6});
+          {.help = "validation sentences translated greedily for --metrics; 0: none",
+           .min = 0,
+           .max = 1e6,
+           .identifies = false});
   }
 
   // The metrics of validation that may choose the best checkpoint.

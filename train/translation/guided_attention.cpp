@@ -88,11 +88,7 @@ std::vector<SentenceLinks> read_word_links(const std::string& file, const std::s
   const std::uint64_t lines = reader.counts().src.lines;
   for (auto* words : {&format.source_words, &format.target_words}) words->resize(lines, kAny);
   std::vector<SentenceLinks> links = read_links(file, format);
-  if (links.size() != lines) {
-    throw UserError(fmt::format("{}: {}, but {} has {}", file, counted(std::ssize(links), "line"), src_file,
-                                fixed(static_cast<std::int64_t>(lines))),
-                    "give one line of links for each pair of the training text, empty if it has none");
-  }
+  check_aligned(file, std::ssize(links), src_file, static_cast<std::int64_t>(lines));
   if (std::ranges::all_of(links, [](const SentenceLinks& sentence) { return sentence.sure.empty(); })) {
     throw UserError(file + ": no links", "give links between words, such as 0-0 1-2");
   }

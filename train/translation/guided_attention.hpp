@@ -105,8 +105,9 @@ struct GuidedAlignmentConfig {
   static void visit(Self& self, Visitor& visit) {
     visit("guided-alignment", self.links,
           {.help = "links between the words of each training pair, such as 0-0 1-2, that attention learns; empty: none",
-           .placeholder = "FILE",
+           .file = FileUse::read,
            .may_change = true,
+           .is_input = true,
            .only = {"model", {"transformer", "luong", "bahdanau"}}});
     visit("guided-weight", self.weight,
           {.help = "weight of that loss beside the cross-entropy of words",
@@ -134,8 +135,9 @@ struct GuidedRelationsConfig {
     visit("guided-relations", self.trees,
           {.help = "dependency trees in CoNLL-U of the source lines of --train, in order, from which a head of the "
                    "encoder learns to attend from each word to the one it depends on; empty: none",
-           .placeholder = "FILE",
+           .file = FileUse::read,
            .may_change = true,
+           .is_input = true,
            .only = {"model", {"transformer"}}});
     visit("guided-relations-weight", self.weight,
           {.help = "weight of that loss beside the cross-entropy of words",

@@ -152,7 +152,7 @@ TEST_F(EncodedCorpusTest, DoesWithoutACacheThatIsFull) {
 
 TEST_F(EncodedCorpusTest, RefusesWhatCannotBeLearntFrom) {
   source_.tgt_file = write("short", "a\nb\n");
-  EXPECT_EQ(user_error_of([&] { open(); }), src_ + " has 6 lines, but " + source_.tgt_file + " has 2");
+  EXPECT_EQ(user_error_of([&] { open(); }), source_.tgt_file + ": 2 lines, but " + src_ + " has 6");
   source_.src_file = source_.tgt_file = write("blank", "\n \n\n");
   EXPECT_THROW(open(), UserError);
   // Nothing half-made is left behind.

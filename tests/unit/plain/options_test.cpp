@@ -54,6 +54,8 @@ struct Outer {
   }
 };
 
+constexpr Fact kTools{"tools of kind"};
+
 struct Painting {
   Colour colour = Colour::blue;
   std::optional<Colour> edge = {};
@@ -71,8 +73,8 @@ struct Painting {
     visit("frame", self.frame, {.help = "around it"});
     visit("gloss", self.gloss, {.help = "of the edge", .only = {"edge", {"blue", "dark-red"}}});
     visit("wood", self.wood, {.help = "of the frame", .only = {"frame"}});
-    visit("nail", self.nail, {.help = "in the wall", .only = {"frame", {"false"}}});
-    visit("stride", self.stride, {.help = "of the brush", .only = {"tools of kind", {"brush", "roller"}}});
+    visit("nail", self.nail, {.help = "in the wall", .only = without("frame")});
+    visit("stride", self.stride, {.help = "of the brush", .only = {kTools, {"brush", "roller"}}});
   }
 };
 
@@ -276,12 +278,12 @@ TEST(Options, DeclarationsAreChecked) {
   EXPECT_THROW(binder("b", value, {.help = "x", .only = {"a", {"true"}}}), std::logic_error);
   binder("b", value, {.help = "x", .only = {"d"}});
   EXPECT_THROW(binder("d", value, {.help = "x"}), std::logic_error) << "declared after a condition on it";
-  binder("e", value, {.help = "x", .only = {"a", {"false"}}});
+  binder("e", value, {.help = "x", .only = without("a")});
   EXPECT_EQ(binder.options.size(), 4U);
 }
 
 // The names of the options that apply.
-std::vector<std::string_view> applicable(const Painting& painting, const OptionTexts& facts = {}) {
+std::vector<std::string_view> applicable(const Painting& painting, const Facts& facts = {}) {
   std::vector<std::string_view> names;
   const BoundOptions options = bind(painting);
   for (const BoundOption& option : options) {
@@ -298,17 +300,17 @@ TEST(Conditions, AnOptionAppliesIfItsConditionAndThoseAboveItHold) {
             (Names{"colour", "frame", "nail", "stride"}))
       << "without an edge no gloss";
   EXPECT_EQ(applicable({.frame = true}), (Names{"colour", "edge", "frame", "wood", "stride"}));
-  EXPECT_EQ(applicable({}, {{"tools of kind", "roller"}}), applicable({}));
-  EXPECT_EQ(applicable({}, {{"tools of kind", "knife"}}), (Names{"colour", "edge", "frame", "nail"}));
+  EXPECT_EQ(applicable({}, {{kTools, {"roller"}}}), applicable({}));
+  EXPECT_EQ(applicable({}, {{kTools, {"knife"}}}), (Names{"colour", "edge", "frame", "nail"}));
   const Edge alone;
   EXPECT_TRUE(applies(bind(alone), bind(alone)[0]));
 }
 
 TEST(Conditions, AnOptionThatDoesNotApplyIsRefusedUnlessItIsAtItsDefault) {
-  const auto refused = [](const Painting& painting, const OptionTexts& facts = {}) {
+  const auto refused = [](const Painting& painting, const Facts& facts = {}) {
     return error_and_remedy_of([&] { refuse_inapplicable(painting, option_place, facts); });
   };
-  EXPECT_EQ(refused({.colour = Colour::dark_red}, {{"tools of kind", "knife"}}), "");
+  EXPECT_EQ(refused({.colour = Colour::dark_red}, {{kTools, {"knife"}}}), "");
   EXPECT_EQ(refused({.edge = Colour::blue, .gloss = 2}), "");
   EXPECT_EQ(refused({.gloss = 2}),
             "option gloss has no meaning with --edge auto | leave it out; it is only for --edge blue, dark-red");
@@ -319,7 +321,7 @@ TEST(Conditions, AnOptionThatDoesNotApplyIsRefusedUnlessItIsAtItsDefault) {
             "option wood has no meaning without --frame | leave it out; it is only for --frame");
   EXPECT_EQ(refused({.frame = true, .nail = "long"}),
             "option nail has no meaning with --frame | leave it out; it is only for calls without --frame");
-  EXPECT_EQ(refused({.stride = 1}, {{"tools of kind", "knife"}}),
+  EXPECT_EQ(refused({.stride = 1}, {{kTools, {"knife"}}}),
             "option stride has no meaning for tools of kind knife | leave it out; it is only for tools of kind brush, "
             "roller");
 }

@@ -25,7 +25,7 @@ struct DrawConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("run", self.run, {.help = "the run", .placeholder = "RUN", .required = true, .positional = true});
-    visit("input", self.inputs, {.help = "files", .placeholder = "FILE", .positional = true});
+    visit("input", self.inputs, {.help = "files", .file = FileUse::read, .positional = true});
     visit.group("Numbers");
     visit("max-tokens", self.max_tokens, {.help = "tokens of a batch", .min = 1});
     visit("slope", self.slope, {.help = "of the line", .min = -5});
@@ -192,7 +192,7 @@ struct TakingConfig {
   static void visit(Self& self, Visitor& visit) {
     visit("runs", self.runs, {.help = "runs", .placeholder = "RUN", .positional = true});
     visit("names", self.names, {.help = "of them", .placeholder = "NAME"});
-    visit("test", self.test, {.help = "text", .placeholder = "FILE"});
+    visit("test", self.test, {.help = "text", .file = FileUse::read});
   }
 };
 

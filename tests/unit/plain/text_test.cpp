@@ -207,7 +207,7 @@ TEST_F(FactorsTest, WrongNumbersAreRefusedByFileAndLine) {
   expect_refused([&] { few.next("a"); }, {tags, "2 lines"});
   FactorReader many({tags});
   many.next("a b");
-  expect_refused([&] { many.finish(); }, {tags + ":2", "only 1 line"});
+  expect_refused([&] { many.finish(); }, {tags, "2 lines", "has 1"});
   expect_refused([] { FactorReader({"-"}); }, {"standard input"});
   expect_refused([&] { FactorReader({tags + "none"}); }, {tags + "none"});
 }
