@@ -27,6 +27,13 @@ std::vector<bool> to_bools(const at::Tensor& x) {
   return {numbers.begin(), numbers.end()};
 }
 
+// For one query, the values that it reads at each position: the contexts if all weight were there, [N, S, W].
+at::Tensor values_of(const AttentionOperands& own) {
+  const std::int64_t N = own.values_BNSW.size(1), S = own.values_BNSW.size(2);
+  const at::Tensor one_hot_1NSS = at::eye(S, own.values_BNSW.options()).expand({1, N, S, S});
+  return own.scope->context(one_hot_1NSS, own.values_BNSW, own.places)[0];
+}
+
 // True if a threshold has changed the weights.
 bool is_cut(const QueryArithmetic& steps) {
   for (std::size_t s = 0; s < steps.weights.size(); ++s) {
@@ -157,35 +164,42 @@ QueryArithmetic arithmetic_of(const SentenceAttention& sentence, const QueryChoi
   const SentenceAttention narrowed =
       chosen(sentence, {.place = choice.place, .layer = choice.layer, .head = choice.head});
   const LayerAttention& layer = narrowed.layers.back();
-  ensure(layer.arithmetic.has_value(), "a pass whose arithmetic was recorded");
-  const AttentionArithmetic& all = *layer.arithmetic;
+  ensure(layer.operands.has_value(), "a pass whose operands were recorded");
   AttentionAxes axes = axes_of(sentence, choice.place, choice.beginning);
   const std::int64_t count = std::ssize(axes.rows), query = choice.query.value_or(count - 1);
   if (query >= count) {
     throw UserError(fmt::format("--query {}: in line {}, {} attend", query, number, counted(count, "piece")),
                     count == 1 ? "choose query 0" : fmt::format("choose one from 0 to {}", count - 1));
   }
-  const auto row = [&](const at::Tensor& x) { return x.defined() ? x[choice.head][query] : at::zeros({0}); };
+  const AttentionOperands own = layer.operands->of_query(layer.sentence, query);
+  const Window window = own.scope->window(own.queries_BNTH, own.places);
+  const at::Tensor energies = own.score->energies(own.queries_BNTH, own.keys_BNSA, own.places);
+  const at::Tensor weights_S = layer.weights[0][query];
+  const auto row = [&](const at::Tensor& x) {  // of the head, without padding
+    return x.defined() ? x.expand_as(energies)[0][choice.head][0].narrow(0, 0, weights_S.size(0)) : at::zeros({0});
+  };
+  const at::Tensor values_SD = values_of(own)[choice.head].narrow(0, 0, weights_S.size(0)).cpu();
+  const at::Tensor vector_D = own.takes_largest ? values_SD[weights_S.argmax()] : at::matmul(weights_S, values_SD);
   QueryArithmetic steps{.place = choice.place,
                         .layer = layer.layer,
                         .head = choice.head,
                         .query = query,
                         .piece = axes.rows[static_cast<std::size_t>(query)],
                         .positions = std::move(axes.columns),
-                        .energies = ops::to_doubles(row(all.energies)),
-                        .bias = ops::to_doubles(row(all.bias)),
-                        .outside = to_bools(row(all.outside)),
-                        .softmax = ops::to_doubles(row(all.softmax)),
-                        .factor = ops::to_doubles(row(all.factor)),
-                        .weights = ops::to_doubles(row(all.weights)),
-                        .value_norms = ops::to_doubles(all.values(query)[choice.head].norm(2, -1)),
-                        .vector_norm = row(all.context).norm().item<double>()};
-  if (all.scale.defined()) {
-    const std::vector<double> scales = ops::to_doubles(all.scale);
+                        .energies = ops::to_doubles(row(energies)),
+                        .bias = ops::to_doubles(row(window.bias_TS)),
+                        .outside = to_bools(row(window.outside_TS)),
+                        .softmax = ops::to_doubles(row(window.softmax(energies))),
+                        .factor = ops::to_doubles(row(window.factor_TS)),
+                        .weights = ops::to_doubles(weights_S),
+                        .value_norms = ops::to_doubles(values_SD.norm(2, -1)),
+                        .vector_norm = vector_D.norm().item<double>()};
+  if (const at::Tensor scale = own.score->scale(own.keys_BNSA); scale.defined()) {
+    const std::vector<double> scales = ops::to_doubles(scale);
     steps.scale = scales[scales.size() == 1 ? 0 : static_cast<std::size_t>(choice.head)];
     for (const double energy : steps.energies) steps.products.push_back(energy / *steps.scale);
   }
-  if (!all.takes_largest) {
+  if (!own.takes_largest) {
     for (std::size_t s = 0; s < steps.weights.size(); ++s) {
       steps.weighted_norms.push_back(steps.weights[s] * steps.value_norms[s]);
     }

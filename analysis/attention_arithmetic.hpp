@@ -1,5 +1,5 @@
 // `attend attention --steps`: how one query of one head computes its weights and its output vector, as a table or as
-// JSON lines. The numbers are those of the model's forward pass (AttentionArithmetic).
+// JSON lines, computed from the operands of the model's forward pass.
 //
 //   energy = scale product,  weight = factor softmax(energy + bias + mask),  vector = Σ weight value
 #pragma once
@@ -44,7 +44,7 @@ struct QueryChoice {
   std::string beginning = {};              // the piece that a decoder reads first
 };
 
-// `sentence` is line `number`, has pieces, and was observed with its arithmetic. UserError naming the option of `attend
+// `sentence` is line `number`, has pieces, and was observed with its operands. UserError naming the option of `attend
 // attention` if the place, layer, head or query does not exist.
 QueryArithmetic arithmetic_of(const SentenceAttention& sentence, const QueryChoice& choice, std::int64_t number);
 

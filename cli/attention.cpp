@@ -94,7 +94,7 @@ void observe(const AttentionCommandConfig& config, const TranslationRun& trained
   PairAttention pairs(trained,
                       {.only = config.only_place(),
                        .threshold = config.translator.search.attention_threshold,
-                       .arithmetic = config.steps},
+                       .operands = config.steps},
                       take);
   targets ? observe_targets(trained, input, factors, *targets, pairs)
           : observe_own(config, trained, input, factors, pairs);

@@ -51,18 +51,6 @@ void write_attention(AtomicFile& file, const SentenceAttention& sentence) {
   file.write("]}");
 }
 
-AttentionArithmetic without_padding(const AttentionArithmetic& batch, std::int64_t b, std::int64_t queries,
-                                    std::int64_t keys) {
-  AttentionArithmetic own = batch;
-  for (const auto part : AttentionArithmetic::of_queries()) {
-    if (!(own.*part).defined()) continue;
-    own.*part = (own.*part)[b].narrow(1, 0, queries);
-    if (part != &AttentionArithmetic::context) own.*part = (own.*part).narrow(2, 0, keys);
-  }
-  own.values = [values = batch.values, b, keys](std::int64_t t) { return values(t)[b].narrow(1, 0, keys); };
-  return own;
-}
-
 }  // namespace
 
 void AttentionRecorder::on_attention(AttentionPlace place, std::int64_t layer, const torch::Tensor& weights_BNTS) {
@@ -70,12 +58,8 @@ void AttentionRecorder::on_attention(AttentionPlace place, std::int64_t layer, c
     layers.push_back({.place = place, .layer = layer, .weights = weights_BNTS.detach().cpu()});
 }
 
-void AttentionRecorder::on_arithmetic(AttentionPlace /*place*/, std::int64_t /*layer*/,
-                                      const AttentionArithmetic& arithmetic) {
-  AttentionArithmetic& kept = layers.back().arithmetic.emplace(arithmetic);
-  for (const auto part : AttentionArithmetic::of_queries()) {
-    if ((kept.*part).defined()) kept.*part = (kept.*part).detach().cpu();
-  }
+void AttentionRecorder::on_operands(AttentionPlace place, std::int64_t /*layer*/, const AttentionOperands& operands) {
+  if (place == only_.value_or(place)) layers.back().operands = operands;
 }
 
 std::vector<LayerAttention> AttentionRecorder::of_sentence(std::int64_t b, const Layout& source,
@@ -86,13 +70,12 @@ std::vector<LayerAttention> AttentionRecorder::of_sentence(std::int64_t b, const
     const Layout& keys = layer.place == AttentionPlace::decoder ? target : source;
     LayerAttention& own = result.emplace_back(layer);
     own.weights = layer.weights[b].narrow(1, 0, queries.length(b)).narrow(2, 0, keys.length(b));
-    if (layer.arithmetic) own.arithmetic = without_padding(*layer.arithmetic, b, queries.length(b), keys.length(b));
+    own.sentence = b;
   }
   return result;
 }
 
-SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer, const Sample& sample,
-                               bool arithmetic) {
+SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer, const Sample& sample, bool operands) {
   const c10::InferenceMode inference;
   const torch::Device device = bert.parameters().front().device();
   const auto length = std::ssize(sample.ids);
@@ -100,7 +83,7 @@ SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer,
   input.tokens.ids_M = input.tokens.ids_M.to(device);
   input.segments_M =
       at::arange(length, input.tokens.ids_M.options()).ge(static_cast<std::int64_t>(sample.first)).to(at::kLong);
-  AttentionRecorder recorder({}, arithmetic);
+  AttentionRecorder recorder({}, operands);
   Pass pass = Pass::inference(&recorder);
   bert.forward(input, pass);
   SentenceAttention attention;
@@ -110,11 +93,11 @@ SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer,
 }
 
 SentenceAttention attention_of(const LanguageModelImpl& model, const Tokenizer& tokenizer,
-                               std::span<const std::int32_t> ids, bool arithmetic) {
+                               std::span<const std::int32_t> ids, bool operands) {
   const c10::InferenceMode inference;
   const std::int32_t end = tokenizer.special().eos;
   const Sequences tokens = on_device(concatenate({ids}, end, -1), model.device());
-  AttentionRecorder recorder({}, arithmetic);
+  AttentionRecorder recorder({}, operands);
   Pass pass = Pass::inference(&recorder);
   model.forward(tokens, pass);
   SentenceAttention attention{.source = {}, .target = std::vector<std::string>(), .layers = {}};

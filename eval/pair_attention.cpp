@@ -160,7 +160,7 @@ AttentionRecorder observe(const TranslationRun& trained, const PairAttentionOpti
   const IdSpans src(sources.begin(), sources.end());
   batch =
       on_device(batch_of_pairs(src, tgt, batch_ids(trained.tokenizers), labels, num_factors), trained.model->device());
-  AttentionRecorder recorder(options.only, options.arithmetic);
+  AttentionRecorder recorder(options.only, options.operands);
   Pass pass = Pass::inference(&recorder);
   const CutWeights cut(options.threshold);
   pass.edit_attention(cut);

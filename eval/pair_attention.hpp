@@ -87,7 +87,7 @@ PiecesOfWords target_words(const PiecePair& pair);
 struct PairAttentionOptions {
   std::optional<AttentionPlace> only = {};  // place to observe; default: all
   double threshold = 0;                     // of cross-attention weights, as in search
-  bool arithmetic = false;                  // also record how the weights were computed
+  bool operands = false;                    // also record what the weights were computed from
   std::size_t most_pieces = kMostPieces;    // of a source, if the model has positions for them
 };
 

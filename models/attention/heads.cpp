@@ -48,16 +48,10 @@ void mask_by_distance(ops::HeadsForm& form) {
   form.causal = false;
 }
 
-// A function of a query (of `count`): for each position, the context if all weight were there, [B, N, S, D].
-std::function<Tensor(std::int64_t)> values_of_queries(const std::shared_ptr<Scope>& scope, const Tensor& v_BNSD,
-                                                      const Places& places, std::int64_t count) {
-  return [=](std::int64_t query) {
-    Places of_query = places;
-    of_query.chosen_T1 = places.numbers_T1(count).narrow(-2, query, 1);
-    const std::int64_t S = v_BNSD.size(2);
-    const Tensor one_hot_BNSS = at::eye(S, v_BNSD.options()).expand({v_BNSD.size(0), v_BNSD.size(1), S, S});
-    return scope->context(one_hot_BNSS, v_BNSD, of_query);
-  };
+// Vectors [B, N, T, D] as rows [M, H] in the layout of the queries, or [R, H] if each row has one.
+Tensor rows_of(const Tensor& x_BNTD, const Layout* queries) {
+  const Tensor x_BTH = x_BNTD.transpose(1, 2).flatten(2);
+  return queries == nullptr ? x_BTH.squeeze(1) : ops::unpad(x_BTH, *queries);
 }
 
 }  // namespace
@@ -72,41 +66,40 @@ void Heads::register_in(torch::nn::Module& model) const {
 }
 
 Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, ops::HeadsForm form, const FusedOp& fused,
-                     const std::function<Padded()>& pad, const std::function<Tensor(const Tensor&)>& unpad) const {
-  const ops::Dropout dropout = pass.dropout(config_.dropout);
+                     const std::function<Padded()>& pad) const {
+  const bool observed = pass.observes_attention(config_.place, layer), edited = pass.edits(config_.place, layer);
   const std::optional<ops::HeadEnergy> energy = score_->head_energy();
   form.heads = config_.count();
-  form.dropout = dropout;
+  form.dropout = pass.dropout(config_.dropout);
   form.energy = energy.value_or(ops::HeadEnergy{});
   form.longest = std::max<std::int64_t>(1, form.longest);
   Tensor context_MH;
-  if (fused && energy && ops::has_fast_path(q) && !pass.edits(config_.place, layer) && scope_->describe_heads(form)) {
-    context_MH = fused(form);
+  if (fused && energy && ops::has_fast_path(q) && !edited && scope_->describe_heads(form)) {
+    context_MH = fused(form).to(q.scalar_type());
+    if (!observed) return context_MH;
   }
-  const bool observed = pass.observes_attention(config_.place, layer);
-  if (context_MH.defined() && !observed) return context_MH;
 
-  const auto [q_BNTD, keys_BNSA, v_BNSD, places, no_query_B1T1] = pad();
-  const auto heads_together = [&](const Tensor& x_BNTD) { return unpad(x_BNTD.transpose(1, 2).flatten(2)); };
+  const auto [q_BNTD, keys_BNSA, v_BNSD, places, layout] = pad();
   const bool all_attend_to_all = scope_->is_global() && !places.hidden_TS.defined();
-  if (all_attend_to_all && dropout.rate == 0 && !pass.needs_weights(config_.place, layer)) {
+  if (all_attend_to_all && form.dropout.rate == 0 && !observed && !edited) {
     const auto context_BNTD = score_->context(q_BNTD, keys_BNSA, v_BNSD, places.padding_1S);
-    if (context_BNTD) return heads_together(*context_BNTD);
+    if (context_BNTD) return rows_of(*context_BNTD, layout).to(q.scalar_type());
   }
-  const bool told = pass.observes_arithmetic(config_.place, layer);
-  AttentionArithmetic arithmetic;
-  Tensor weights_BNTS = attention_weights(*score_, *scope_, q_BNTD, keys_BNSA, places, told ? &arithmetic : nullptr);
+  const Window window = scope_->window(q_BNTD, places);
+  Tensor weights_BNTS = window.scaled(window.softmax(score_->energies(q_BNTD, keys_BNSA, places)));
   weights_BNTS = pass.edited(config_.place, layer, weights_BNTS, places);
-  if (no_query_B1T1.defined()) weights_BNTS = weights_BNTS.masked_fill(no_query_B1T1, 0);
-  if (observed) pass.observer()->on_attention(config_.place, layer, weights_BNTS);
-  if (told) {
-    arithmetic.weights = weights_BNTS;
-    arithmetic.context = scope_->context(weights_BNTS, v_BNSD, places);
-    arithmetic.values = values_of_queries(scope_, v_BNSD, places, q_BNTD.size(2));
-    pass.observer()->on_arithmetic(config_.place, layer, arithmetic);
+  if (layout != nullptr) {
+    weights_BNTS = weights_BNTS.masked_fill(layout->on(q.device()).padding_BT.unsqueeze(1).unsqueeze(3), 0);
+  }
+  if (observed) {
+    pass.observer()->on_attention(config_.place, layer, weights_BNTS);
+    if (pass.observer()->wants_operands()) {
+      pass.observer()->on_operands(config_.place, layer, {score_, scope_, q_BNTD, keys_BNSA, v_BNSD, places});
+    }
   }
   if (context_MH.defined()) return context_MH;
-  return heads_together(scope_->context(ops::dropout(weights_BNTS, dropout), v_BNSD, places));
+  const Tensor context_BNTD = scope_->context(ops::dropout(weights_BNTS, form.dropout), v_BNSD, places);
+  return rows_of(context_BNTD, layout).to(q.scalar_type());
 }
 
 Tensor Heads::split(const Tensor& x_BTH) const {
@@ -142,27 +135,24 @@ Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, 
     const auto padded = [&](const Tensor& x_MH, const Layout& layout) { return split(ops::pad(x_MH, layout)); };
     const Tensor k_BSC = ops::pad(rows.k(), keys);
     const bool to_memory = config_.place == AttentionPlace::cross;
-    const auto padding = [&](const Layout& layout) { return layout.on(rows.first.device()).padding_BT.unsqueeze(1); };
     return {
         .q_BNTD = padded(rows.q(), queries),
         .keys_BNSA = to_memory ? prepared(k_BSC) : score_->prepare(split(k_BSC)),
         .v_BNSD = padded(rows.v(), keys),
-        .places = {.padding_1S = padding(keys).unsqueeze(1),
+        .places = {.padding_1S = keys.on(rows.first.device()).padding_BT.unsqueeze(1).unsqueeze(1),
                    .chosen_T1 = places_M.defined() ? ops::pad(places_M, queries).unsqueeze(1).unsqueeze(3) : Tensor(),
                    .hidden_TS = ranked ? hidden_B1TS() : Tensor()},
-        .no_query_B1T1 = padding(queries).unsqueeze(3)};
+        .layout = &queries};
   };
-  const auto unpad = [&](const Tensor& x_BTH) { return ops::unpad(x_BTH, queries).to(rows.first.scalar_type()); };
   const bool plain = ranked || score_->keeps_prepared_keys();
-  return attend(rows.first, layer, pass, {.longest = keys.max_length}, plain ? FusedOp() : fused, pad, unpad);
+  return attend(rows.first, layer, pass, {.longest = keys.max_length}, plain ? FusedOp() : fused, pad);
 }
 
 Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops::Ancestry& ancestry,
                        std::int64_t layer, Pass& pass) const {
   ensure(!kv.empty() && kv.size() == ancestry.size(), "an ancestry for every step");
   const auto fused = [&](const ops::HeadsForm& form) {
-    const Tensor context_RH = ops::fused_attention_to_steps(score_->fused_queries(q_RH), kv, ancestry, form);
-    return context_RH.to(q_RH.scalar_type());
+    return ops::fused_attention_to_steps(score_->fused_queries(q_RH), kv, ancestry, form);
   };
   const auto pad = [&]() -> Padded {
     std::vector<Tensor> own;
@@ -177,8 +167,7 @@ Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops
             .v_BNSD = split(rows.v()),
             .places = {.padding_1S = at::zeros({1, 1, 1, steps}, q_RH.options().dtype(at::kBool)), .first = steps - 1}};
   };
-  const auto unpad = [&](const Tensor& x_R1H) { return x_R1H.squeeze(1).to(q_RH.scalar_type()); };
-  return attend(q_RH, layer, pass, {.longest = std::ssize(kv), .newest_RH = q_RH}, fused, pad, unpad);
+  return attend(q_RH, layer, pass, {.longest = std::ssize(kv), .newest_RH = q_RH}, fused, pad);
 }
 
 Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
@@ -186,8 +175,7 @@ Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& m
                         Pass& pass) const {
   ensure(q_RH.size(0) == std::ssize(sentences), "a sentence for every row");
   const auto fused = [&](const ops::HeadsForm& form) {
-    const Tensor asked_RK = score_->fused_queries(q_RH);
-    return ops::fused_attention_to_memory(asked_RK, kv_MC, memory, sentences, form).to(q_RH.scalar_type());
+    return ops::fused_attention_to_memory(score_->fused_queries(q_RH), kv_MC, memory, sentences, form);
   };
   const auto pad = [&]() -> Padded {
     const Tensor sentences_R = ops::to_tensor(sentences, kv_MC);
@@ -198,8 +186,7 @@ Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& m
             .v_BNSD = split(rows.v()),
             .places = {.padding_1S = padding_RS.unsqueeze(1).unsqueeze(1), .first = step}};
   };
-  const auto unpad = [&](const Tensor& x_R1H) { return x_R1H.squeeze(1).to(q_RH.scalar_type()); };
-  return attend(q_RH, layer, pass, {.longest = memory.max_length}, fused, pad, unpad);
+  return attend(q_RH, layer, pass, {.longest = memory.max_length}, fused, pad);
 }
 
 }  // namespace attend

@@ -84,16 +84,14 @@ class Heads {
   struct Padded {
     torch::Tensor q_BNTD, keys_BNSA, v_BNSD;
     Places places;
-    torch::Tensor no_query_B1T1 = {};  // true at the padding of the queries; undefined: none
+    const Layout* layout = nullptr;  // of the queries; nullptr: each row of q is one
   };
   using FusedOp = std::function<torch::Tensor(const ops::HeadsForm&)>;
 
-  // The mechanism. Where possible, `fused` computes all of it, of the `form` that is begun with the maximum number of
-  // keys per query; otherwise `pad` provides the operands of the equation, and `unpad` returns vectors [B, T, H] to the
-  // layout of the queries, `q`.
+  // The mechanism, for queries `q`. Where possible, `fused` computes all of it, of the `form` that is begun with the
+  // maximum number of keys per query; otherwise `pad` provides the operands of the equation.
   torch::Tensor attend(const torch::Tensor& q, std::int64_t layer, Pass& pass, ops::HeadsForm form,
-                       const FusedOp& fused, const std::function<Padded()>& pad,
-                       const std::function<torch::Tensor(const torch::Tensor&)>& unpad) const;
+                       const FusedOp& fused, const std::function<Padded()>& pad) const;
 
   // [B, T, H] to [B, N, T, D], fp32.
   torch::Tensor split(const torch::Tensor& x_BTH) const;

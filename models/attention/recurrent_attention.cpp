@@ -21,7 +21,7 @@ std::string option(std::string_view name, Kind kind) {
 }  // namespace
 
 AttentionState AttentionState::select(std::span<const std::int64_t> rows) const {
-  AttentionState chosen{.memory = memory.select(rows), .step = step, .coverage_RS = coverage_RS, .weights_RS = {}};
+  AttentionState chosen{.memory = memory.select(rows), .step = step, .coverage_RS = coverage_RS};
   if (coverage_RS.defined()) {
     chosen.coverage_RS = coverage_RS.index_select(0, ops::to_tensor(rows, coverage_RS));
   }
@@ -87,26 +87,32 @@ Tensor Attention::context(const Tensor& query_RH, AttentionState& state, Pass& p
   }
   Tensor keys_RSA = memory.keys_RSA();
   if (coverage_ != nullptr) keys_RSA = coverage_->add_to(keys_RSA, state.coverage_RS);
-  const Tensor query_R1H = query_RH.unsqueeze(1);
-  const bool told = pass.observes_arithmetic(AttentionPlace::cross, 0);
-  AttentionArithmetic& arithmetic = state.arithmetic;
   const Places places{.padding_1S = memory.padding_RS().unsqueeze(1), .first = step};
-  Tensor weights_R1S = attention_weights(*score_, *scope_, query_R1H, keys_RSA, places, told ? &arithmetic : nullptr);
+  const Tensor query_R1H = query_RH.unsqueeze(1);
+  const Window window = scope_->window(query_R1H, places);
+  Tensor weights_R1S = window.scaled(window.softmax(score_->energies(query_R1H, keys_RSA, places)));
   const Places of_heads{.padding_1S = places.padding_1S.unsqueeze(1), .first = step};  // one head
   weights_R1S = pass.edited(AttentionPlace::cross, 0, weights_R1S.unsqueeze(1), of_heads).squeeze(1);
+  state.query_RH = query_RH;
   state.weights_RS = weights_R1S.squeeze(1);
   if (coverage_ != nullptr) state.coverage_RS = state.coverage_RS + state.weights_RS;
   const Tensor context_R1W = choice_->context(weights_R1S, memory.values_RSW(), pass, state.sampled);
-  if (told) {
-    arithmetic.weights = weights_R1S;
-    arithmetic.context = context_R1W;
-    arithmetic.takes_largest = config_.choice == ChoiceKind::hard;
-    arithmetic.values = [values_RSW = memory.values_RSW()](std::int64_t) { return values_RSW.unsqueeze(1); };
-    for (const auto part : AttentionArithmetic::of_queries()) {
-      if ((arithmetic.*part).defined()) arithmetic.*part = (arithmetic.*part).unsqueeze(1);
-    }
-  }
   return context_R1W.squeeze(1).to(query_RH.scalar_type());
+}
+
+AttentionOperands Attention::operands(const Tensor& queries_BNTH, const Tensor& weights_BNTS,
+                                      const Keys& memory) const {
+  const auto padded = [&](const Tensor& x) { return ops::pad(x, memory.layout).to(at::kFloat).unsqueeze(1); };
+  const Tensor& padding_BS = memory.layout.on(weights_BNTS.device()).padding_BT;
+  return {.score = score_,
+          .scope = scope_,
+          .queries_BNTH = queries_BNTH,
+          .keys_BNSA = padded(memory.keys_SA),
+          .values_BNSW = padded(memory.values_SW),
+          .places = {.padding_1S = padding_BS.unsqueeze(1).unsqueeze(1)},
+          .coverage = coverage_,
+          .coverage_BNTS = coverage_ == nullptr ? Tensor() : weights_BNTS.cumsum(2) - weights_BNTS,
+          .takes_largest = config_.choice == ChoiceKind::hard};
 }
 
 }  // namespace attend

@@ -1,4 +1,4 @@
-// Attention of a recurrent decoder, and its coverage of the source.
+// Attention of a recurrent decoder.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -15,26 +15,6 @@
 #include "models/ops/recurrent.hpp"
 
 namespace attend {
-
-// Coverage (Tu et al. 2016, arXiv 1601.04811, 3.1: one-dimensional linguistic coverage; its fertility is 1 here,
-// predicted in the paper): the sum of a position's past weights, C_t(s) = Σ_{u<t} a_u(s), changes its key to
-// key_s + C_t(s) w. With the additive score this gives the paper's vᵀ tanh(W q + U h_s + w C_t(s)).
-class Coverage : public Layer {
- public:
-  explicit Coverage(std::int64_t key_width) : weight_(register_parameter("weight", torch::empty({key_width}))) {}
-
-  torch::Tensor add_to(const torch::Tensor& keys_RSA, const torch::Tensor& coverage_RS) const {
-    return keys_RSA + coverage_RS.unsqueeze(2) * weight_;
-  }
-
-  // Adds coverage to the form of the fused step (ops/recurrent.hpp).
-  void describe(ops::AttentionForm& form) const { form.coverage_A = weight_; }
-
-  void initialise(RandomStream& random) override { fill_uniform(weight_, 0.1, random); }
-
- private:
-  torch::Tensor weight_;  // w
-};
 
 // Attention of a recurrent decoder, one step at a time:
 //
@@ -54,12 +34,12 @@ struct AttentionConfig {
 
 // The state of attention between steps, for R rows.
 struct AttentionState {
-  MemoryRows memory;                    // the sentence that each row attends to
-  std::int64_t step = 0;                // steps so far
-  torch::Tensor coverage_RS;            // sum of past weights, if the model has coverage
-  torch::Tensor weights_RS;             // of the previous step; undefined if it was fused
-  SampledChoices sampled = {};          // of the previous step
-  AttentionArithmetic arithmetic = {};  // of the previous step, if observed; its batch are the R rows
+  MemoryRows memory;              // the sentence that each row attends to
+  std::int64_t step = 0;          // steps so far
+  torch::Tensor coverage_RS;      // sum of past weights, if the model has coverage
+  torch::Tensor query_RH = {};    // of the previous step; undefined if it was fused
+  torch::Tensor weights_RS = {};  // the same
+  SampledChoices sampled = {};    // of the previous step
 
   AttentionState select(std::span<const std::int64_t> rows) const;
   void keep_first(std::int64_t count);
@@ -81,6 +61,10 @@ class Attention {
 
   // Computes the context vectors [R, W] of queries [R, H], in the type of the query, and advances the state.
   torch::Tensor context(const torch::Tensor& query_RH, AttentionState& state, Pass& pass) const;
+
+  // For observers: the operands of whole sequences whose queries and weights were observed, with one head.
+  AttentionOperands operands(const torch::Tensor& queries_BNTH, const torch::Tensor& weights_BNTS,
+                             const Keys& memory) const;
 
   // This combination as a form of the fused ops (ops/recurrent.hpp) for whole sequences.
   struct FusedForm {

@@ -25,6 +25,14 @@ struct Window {
   torch::Tensor factor_TS = {};  // multiplies the weights, after the softmax; undefined: 1
   torch::Tensor bias_TS = {};    // added to the energies, may be -infinity; undefined: 0
 
+  // softmax(energies + bias) over the positions that are not outside; zeros if there are none.
+  torch::Tensor softmax(const torch::Tensor& energies_TS) const {
+    return ops::masked_softmax(bias_TS.defined() ? energies_TS + bias_TS : energies_TS, outside_TS);
+  }
+  torch::Tensor scaled(const torch::Tensor& weights_TS) const {
+    return factor_TS.defined() ? weights_TS * factor_TS : weights_TS;
+  }
+
   void add_bias(const torch::Tensor& more_TS) { bias_TS = bias_TS.defined() ? bias_TS + more_TS : more_TS; }
 };
 
@@ -54,7 +62,7 @@ class Scope : public Layer {
 class GlobalScope : public Scope {
  public:
   Window window(const torch::Tensor& /*queries_TH*/, const Places& places) const override {
-    return {.outside_TS = places.padding_1S};
+    return {.outside_TS = places.outside_TS()};
   }
   bool is_global() const override { return true; }
   bool describe(ops::AttentionForm& /*form*/) const override { return true; }
@@ -65,7 +73,7 @@ class CausalScope : public Scope {
  public:
   Window window(const torch::Tensor& queries_TH, const Places& places) const override {
     const torch::Tensor ahead_TS = places.positions_S().gt(places.numbers_T1(queries_TH.size(-2)));
-    return {.outside_TS = places.padding_1S.logical_or(ahead_TS)};
+    return {.outside_TS = places.outside_TS().logical_or(ahead_TS)};
   }
   bool describe_heads(ops::HeadsForm& form) const override {
     form.causal = true;
@@ -84,7 +92,7 @@ class LocalMonotonicScope : public Scope {
   Window window(const torch::Tensor& queries_TH, const Places& places) const override {
     const torch::Tensor centres_T1 = places.numbers_T1(queries_TH.size(-2)).minimum(places.lengths_11() - 1);
     const torch::Tensor distances_TS = places.positions_S() - centres_T1;
-    return {.outside_TS = places.padding_1S | distances_TS.abs().gt(half_width_)};
+    return {.outside_TS = places.outside_TS() | distances_TS.abs().gt(half_width_)};
   }
   bool describe(ops::AttentionForm& form) const override {
     form.half_width = half_width_;
@@ -112,7 +120,7 @@ class LocalPredictiveScope : public Scope {
         torch::sigmoid(centre_->forward(inner_->forward(queries_TH, ops::Activation::tanh)).to(torch::kFloat));
     const torch::Tensor distances_TS = places.positions_S() - places.lengths_11() * share_T1;
     const double deviation = static_cast<double>(half_width_) / 2;
-    return {.outside_TS = places.padding_1S | distances_TS.detach().abs().gt(half_width_),
+    return {.outside_TS = places.outside_TS() | distances_TS.detach().abs().gt(half_width_),
             .factor_TS = torch::exp(distances_TS.square() / (-2 * deviation * deviation))};
   }
   bool describe(ops::AttentionForm& form) const override {

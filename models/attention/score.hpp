@@ -85,7 +85,7 @@ class Score : public Layer {
   virtual torch::Tensor energies(const torch::Tensor& queries_TH, const torch::Tensor& keys_SA,
                                  const Places& places) const = 0;
 
-  // The factor that the energies of each head contain, [N] or [1], for AttentionArithmetic; undefined: none.
+  // The factor that the energies of each head contain, [N] or [1], for those who explain them; undefined: none.
   virtual torch::Tensor scale(const torch::Tensor& /*keys_SA*/) const { return {}; }
 
   // The context vectors [..., T, W] of whole sentences, from values [..., S, W] in fp32, without computing the weights;

@@ -1,41 +1,69 @@
-// From energies to context vectors, for every family: the softmax, and the soft and the hard choice.
+// What attention computes its weights and context vectors from, for observers; and the choice, which turns weights into
+// context vectors.
 #pragma once
 
 #include <torch/types.h>
 
+#include <memory>
 #include <vector>
 
 #include "models/attention/scopes.hpp"
 #include "models/attention/score.hpp"
 #include "models/layers/pass.hpp"
-#include "models/ops/padded.hpp"
 
 namespace attend {
 
-// The weights of attention, of every family: a_t = softmax_s(e(q_t, k_s)) over the positions of a scope (arXiv
-// 1409.0473, eq. 6; 1706.03762, eq. 1), which may shift the energies and scale the weights.
+// Coverage (Tu et al. 2016, arXiv 1601.04811, 3.1: one-dimensional linguistic coverage; its fertility is 1 here,
+// predicted in the paper): the sum of a position's past weights, C_t(s) = Σ_{u<t} a_u(s), changes its key to
+// key_s + C_t(s) w. With the additive score this gives the paper's vᵀ tanh(W q + U h_s + w C_t(s)).
+class Coverage : public Layer {
+ public:
+  explicit Coverage(std::int64_t key_width) : weight_(register_parameter("weight", torch::empty({key_width}))) {}
 
-// The weights [..., T, S], fp32, of queries [..., T, H] and prepared keys [..., S, A] in fp32; zeros for a query
-// without positions. `arithmetic`, unless null, receives the intermediate results.
-inline torch::Tensor attention_weights(const Score& score, const Scope& scope, const torch::Tensor& queries_TH,
-                                       const torch::Tensor& keys_SA, const Places& places,
-                                       AttentionArithmetic* arithmetic = nullptr) {
-  auto [outside_TS, factor_TS, bias_TS] = scope.window(queries_TH, places);
-  if (places.hidden_TS.defined()) outside_TS = outside_TS.logical_or(places.hidden_TS);
-  torch::Tensor energies_TS = score.energies(queries_TH, keys_SA, places);
-  if (arithmetic != nullptr) {
-    const auto whole_TS = [&](const torch::Tensor& x) { return x.defined() ? x.expand_as(energies_TS) : x; };
-    *arithmetic = {.energies = energies_TS,
-                   .scale = score.scale(keys_SA),
-                   .bias = whole_TS(bias_TS),
-                   .outside = whole_TS(outside_TS),
-                   .factor = whole_TS(factor_TS)};
+  torch::Tensor add_to(const torch::Tensor& keys_SA, const torch::Tensor& coverage_S) const {
+    return keys_SA + coverage_S.unsqueeze(-1) * weight_;
   }
-  if (bias_TS.defined()) energies_TS = energies_TS + bias_TS;
-  const torch::Tensor weights_TS = ops::masked_softmax(energies_TS, outside_TS);
-  if (arithmetic != nullptr) arithmetic->softmax = weights_TS;
-  return factor_TS.defined() ? weights_TS * factor_TS : weights_TS;
-}
+
+  // Adds coverage to the form of the fused step (ops/recurrent.hpp).
+  void describe(ops::AttentionForm& form) const { form.coverage_A = weight_; }
+
+  void initialise(RandomStream& random) override { fill_uniform(weight_, 0.1, random); }
+
+ private:
+  torch::Tensor weight_;  // w
+};
+
+// The operands of one layer's attention in a forward pass, padded like its weights; numbers at padding have no meaning.
+// From them follow, for each query,
+//
+//   window = scope(query),  weights = factor softmax(score(query, keys) + bias) within the window; then edited
+//   context = Σ_s weights_s values_s, or the value of the largest weight (hard attention)
+struct AttentionOperands {
+  std::shared_ptr<const Score> score;
+  std::shared_ptr<const Scope> scope;
+  torch::Tensor queries_BNTH, keys_BNSA, values_BNSW;  // prepared keys; keys and values in fp32
+  Places places;
+  std::shared_ptr<const Coverage> coverage = {};  // nullptr: none
+  torch::Tensor coverage_BNTS = {};               // the sum of past weights
+  bool takes_largest = false;                     // hard attention
+
+  // The operands of one query: B = T = 1.
+  AttentionOperands of_query(std::int64_t sentence, std::int64_t query) const {
+    const auto of_sentence = [&](const torch::Tensor& x) {
+      return x.dim() == 4 && x.size(0) > 1 ? x.narrow(0, sentence, 1) : x;
+    };
+    const auto of_one = [&](const torch::Tensor& x_BNTS) { return of_sentence(x_BNTS).narrow(-2, query, 1); };
+    AttentionOperands own = *this;
+    own.queries_BNTH = of_one(queries_BNTH);
+    own.keys_BNSA = of_sentence(keys_BNSA);
+    own.values_BNSW = of_sentence(values_BNSW);
+    own.places = {.padding_1S = of_sentence(places.padding_1S),
+                  .chosen_T1 = of_one(places.numbers_T1(queries_BNTH.size(2))),
+                  .hidden_TS = places.hidden_TS.defined() ? of_one(places.hidden_TS) : torch::Tensor()};
+    if (coverage) own.keys_BNSA = coverage->add_to(own.keys_BNSA, of_one(coverage_BNTS).squeeze(2));
+    return own;
+  }
+};
 
 // A choice turns weights into context vectors: the third part of attention (score, scope, choice). The soft choice is
 // the expectation of the values (arXiv 1409.0473, eq. 5), c = Σ_s a_s value_s; the hard one is below.

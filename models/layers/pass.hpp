@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <string_view>
 
 #include "core/options.hpp"
@@ -32,6 +31,8 @@ struct Places {
     if (chosen_T1.defined()) return chosen_T1;
     return torch::arange(first, first + count, padding_1S.options().dtype(torch::kLong)).unsqueeze(1);
   }
+  // True where no query may attend, in any scope, [..., 1, S] or [..., T, S].
+  torch::Tensor outside_TS() const { return hidden_TS.defined() ? padding_1S.logical_or(hidden_TS) : padding_1S; }
   // The distance j - i from each of `count` queries i to each position j, [..., T, S].
   torch::Tensor distances_TS(std::int64_t count) const { return positions_S() - numbers_T1(count); }
 };
@@ -48,31 +49,7 @@ template <>
 inline constexpr auto kEnumNames<AttentionPlace> = std::to_array<EnumName<AttentionPlace>>(
     {{AttentionPlace::encoder, "encoder"}, {AttentionPlace::decoder, "decoder"}, {AttentionPlace::cross, "cross"}});
 
-// How one layer computes attention: the intermediate results of a forward pass, fp32. Tensors are [B, N, T, S] unless
-// noted, padded like the weights; numbers at padding have no meaning.
-//
-//   weights = factor softmax(energies + bias), over the positions that are not outside; then edited by AttentionEdit
-//   context = Σ_s weights_s values_s, or the value of the largest weight (hard attention)
-struct AttentionArithmetic {
-  torch::Tensor energies = {};  // of the score
-  torch::Tensor scale = {};     // the factor that energies contain, [N] or [1]; undefined: none
-  torch::Tensor bias = {};      // of the scope, may be -infinity; undefined: 0
-  torch::Tensor outside = {};   // true where a query does not attend
-  torch::Tensor softmax = {};   // of energies and bias
-  torch::Tensor factor = {};    // of the scope; undefined: 1
-  torch::Tensor weights = {};   // after edits
-  torch::Tensor context = {};   // [B, N, T, D]
-  bool takes_largest = false;   // the context is the value of the largest weight
-  // The values for query t at each position, [B, N, S, D]. May be called after the pass.
-  std::function<torch::Tensor(std::int64_t t)> values = {};
-
-  // The tensors with a row for each query.
-  static constexpr auto of_queries() {
-    using Self = AttentionArithmetic;
-    return std::array{&Self::energies, &Self::bias,    &Self::outside, &Self::softmax,
-                      &Self::factor,   &Self::weights, &Self::context};
-  }
-};
+struct AttentionOperands;  // models/attention/weights.hpp
 
 // Receives intermediate results of a forward pass, for example for alignments and plots.
 class Observer {
@@ -86,10 +63,9 @@ class Observer {
   // False if the weights of this layer need not be computed.
   virtual bool wants_attention(AttentionPlace /*place*/, std::int64_t /*layer*/) const { return true; }
 
-  // Called after on_attention; without dropout.
-  virtual void on_arithmetic(AttentionPlace /*place*/, std::int64_t /*layer*/, const AttentionArithmetic& /*steps*/) {}
-  // True if on_arithmetic is to be called for this layer, in addition to on_attention.
-  virtual bool wants_arithmetic(AttentionPlace /*place*/, std::int64_t /*layer*/) const { return false; }
+  // Called after on_attention if wanted, except by single steps of recurrent decoders.
+  virtual void on_operands(AttentionPlace /*place*/, std::int64_t /*layer*/, const AttentionOperands& /*operands*/) {}
+  virtual bool wants_operands() const { return false; }
 
   // The hidden states of a stack of layers, [M, H], or [K, H] if only some tokens of the last layer are needed: layer 0
   // is the embedded input, layer l the output of the l-th layer; the last one is taken after the final norm. They
@@ -166,9 +142,6 @@ class Pass {
   void observe(Observer& observer) { observer_ = &observer; }  // must outlive the pass
   bool observes_attention(AttentionPlace place, std::int64_t layer) const {
     return observer_ != nullptr && observer_->wants_attention(place, layer);
-  }
-  bool observes_arithmetic(AttentionPlace place, std::int64_t layer) const {
-    return observes_attention(place, layer) && observer_->wants_arithmetic(place, layer);
   }
   bool observes_hidden() const { return observer_ != nullptr && observer_->wants_hidden(); }
 

@@ -58,21 +58,6 @@ SampledChoices of_sentences(const std::vector<SampledChoices>& steps, const Tens
   return {whole(&SampledChoices::log_probability_R), whole(&SampledChoices::entropy_R)};
 }
 
-// The same for the arithmetic of attention.
-AttentionArithmetic of_sentences(const std::vector<AttentionArithmetic>& steps, const Tensor& packed,
-                                 const Layout& target, const Keys& memory) {
-  AttentionArithmetic whole = steps.front();
-  for (const auto part : AttentionArithmetic::of_queries()) {
-    if (!(whole.*part).defined()) continue;
-    std::vector<Tensor> rows;
-    for (const AttentionArithmetic& step : steps) rows.push_back((step.*part).flatten(0, 2));
-    whole.*part = ops::pad(at::cat(rows).index_select(0, packed), target).unsqueeze(1);  // one head
-  }
-  const Tensor values_BSW = ops::pad(memory.values_SW, memory.layout).to(at::kFloat);
-  whole.values = [values_BSW](std::int64_t) { return values_BSW.unsqueeze(1); };
-  return whole;
-}
-
 }  // namespace
 
 RecurrentSeq2SeqImpl::RecurrentSeq2SeqImpl(const RecurrentConfig& config, std::int64_t bridge_width,
@@ -189,9 +174,6 @@ Tensor RecurrentSeq2SeqImpl::step(const Memory& /*memory*/, DecoderState& state,
   const Tensor& weights_RS = own<RecurrentState>(state).attention.weights_RS;
   if (pass.observer() != nullptr && weights_RS.defined()) {
     pass.observer()->on_attention(AttentionPlace::cross, 0, weights_RS.unsqueeze(1).unsqueeze(1));
-    if (pass.observes_arithmetic(AttentionPlace::cross, 0)) {
-      pass.observer()->on_arithmetic(AttentionPlace::cross, 0, own<RecurrentState>(state).attention.arithmetic);
-    }
   }
   return ops::logits(hidden_RH, output_table(), {});
 }
@@ -234,8 +216,7 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
   auto& state = own<RecurrentState>(*started);
   StepDropout dropout(places, steps, embedded_ME);
   const bool observed = pass.observes_attention(AttentionPlace::cross, 0);
-  std::vector<Tensor> weights;                  // [step]: [R, S], if the model has attention
-  std::vector<AttentionArithmetic> arithmetic;  // the same, if it is observed
+  std::vector<Tensor> weights, queries;  // [step]: [R, S] and [R, H], if the model has attention
   std::vector<std::int64_t> counts;
   for (std::int64_t t = 0; t < steps.size(); ++t) counts.push_back(steps.count(t));
   std::vector<Tensor> embedded =
@@ -250,17 +231,21 @@ Tensor RecurrentSeq2SeqImpl::unrolled(const Tensor& embedded_ME, const Layout& t
     outputs.push_back(advance(embedded[t], state, dropout, pass));
     if (observed && state.attention.weights_RS.defined()) {
       weights.push_back(state.attention.weights_RS);
-      if (pass.observes_arithmetic(AttentionPlace::cross, 0)) arithmetic.push_back(state.attention.arithmetic);
+      queries.push_back(state.attention.query_RH);
     }
     for (std::size_t l = 0; l < hidden.size(); ++l) hidden[l].push_back(state.layers[l].hidden());
     if (state.attention.sampled.entropy_R.defined()) sampled.push_back(state.attention.sampled);
   }
   const Tensor packed = ops::to_tensor(steps.packed, embedded_ME);
   if (!weights.empty()) {
-    const Tensor weights_MS = at::cat(weights).index_select(0, packed);
-    pass.observer()->on_attention(AttentionPlace::cross, 0, ops::pad(weights_MS, target).unsqueeze(1));
-    if (!arithmetic.empty()) {
-      pass.observer()->on_arithmetic(AttentionPlace::cross, 0, of_sentences(arithmetic, packed, target, memory.keys));
+    const auto padded = [&](const std::vector<Tensor>& rows) {  // with one head
+      return ops::pad(at::cat(rows).index_select(0, packed), target).unsqueeze(1);
+    };
+    const Tensor weights_BNTS = padded(weights);
+    pass.observer()->on_attention(AttentionPlace::cross, 0, weights_BNTS);
+    if (pass.observer()->wants_operands()) {
+      pass.observer()->on_operands(AttentionPlace::cross, 0,
+                                   attention_->operands(padded(queries), weights_BNTS, memory.keys));
     }
   }
   if (!hidden.empty()) pass.observer()->on_hidden(AttentionPlace::decoder, 0, embedded_ME);

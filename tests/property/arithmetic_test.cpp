@@ -1,6 +1,5 @@
-// The arithmetic that an observer receives is consistent in every family, head and query: weights are the softmax of
-// energies, biases and scope, and the context is the sum of values with these weights. Recording it changes no hidden
-// state.
+// In every family, head and query, the arithmetic that follows from the operands of a forward pass leads to its weights
+// and to its context. Recording operands changes no hidden state.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/attention_arithmetic.hpp"
 #include "eval/attention.hpp"
 #include "models/attention/edits.hpp"
 #include "tests/support/families.hpp"
@@ -32,28 +32,24 @@ std::vector<Family> attentive_families() {
   return all;
 }
 
-// [N, T, S] in fp64, with the axes of one sentence.
-Tensor softmax_of(const AttentionArithmetic& told) {
-  Tensor energies = told.energies.to(at::kDouble);
-  if (told.bias.defined()) energies = energies + told.bias.to(at::kDouble);
-  energies = energies.masked_fill(told.outside, std::numeric_limits<double>::lowest());
-  return at::softmax(energies, -1).masked_fill(told.outside, 0);
+Tensor tensor_of(const std::vector<double>& numbers) { return at::tensor(numbers, at::kDouble); }
+
+// softmax(energies + bias) in fp64.
+Tensor softmax_of(const QueryArithmetic& steps) {
+  Tensor energies_S = tensor_of(steps.energies);
+  if (!steps.bias.empty()) energies_S = energies_S + tensor_of(steps.bias);
+  for (std::size_t s = 0; s < steps.outside.size(); ++s) {
+    if (steps.outside[s]) energies_S[static_cast<std::int64_t>(s)] = std::numeric_limits<double>::lowest();
+  }
+  return at::softmax(energies_S, 0);
 }
 
-void expect_each_from_the_one_before(const LayerAttention& layer) {
-  ASSERT_TRUE(layer.arithmetic.has_value());
-  const AttentionArithmetic& told = *layer.arithmetic;
-  EXPECT_TRUE(at::equal(told.weights, layer.weights));
-  expect_close(told.softmax.to(at::kDouble), softmax_of(told), 2e-5, "softmax");
-  const Tensor factor = told.factor.defined() ? told.factor : at::ones_like(told.softmax);
-  expect_close(told.weights, told.softmax * factor, 1e-6, "weights");
-  for (std::int64_t t = 0; t < told.weights.size(1); ++t) {
-    const Tensor weights_NS = told.weights.select(1, t), values_NSD = told.values(t).cpu();
-    Tensor shares_NS = weights_NS;
-    if (told.takes_largest) shares_NS = at::zeros_like(weights_NS).scatter(1, weights_NS.argmax(1, true), 1);
-    const Tensor vector_ND = at::matmul(shares_NS.unsqueeze(1), values_NSD).squeeze(1);
-    expect_close(told.context.select(1, t), vector_ND, 1e-5, "context");
-  }
+// `b`: number of the sentence in the batch.
+SentenceAttention sentence_of(const AttentionRecorder& recorder, const Layout& source, const Layout& target,
+                              std::int64_t b) {
+  return {.source = std::vector<std::string>(static_cast<std::size_t>(source.length(b))),
+          .target = std::vector<std::string>(static_cast<std::size_t>(target.length(b))),
+          .layers = recorder.of_sentence(b, source, target)};
 }
 
 class Arithmetic : public testing::TestWithParam<Family> {
@@ -72,81 +68,57 @@ class Arithmetic : public testing::TestWithParam<Family> {
     return model_->forward(batch_, pass);
   }
 
+  // Weights are cut only in attention to the source.
+  void expect_arithmetic_of_the_pass(double threshold) const {
+    const at::NoGradGuard no_grad;
+    AttentionRecorder recorder({}, /*operands=*/true);
+    forward(recorder, threshold);
+    ASSERT_FALSE(recorder.layers.empty());
+    for (std::int64_t b = 0; b < batch_.tgt.layout.size(); ++b) {
+      const SentenceAttention sentence = sentence_of(recorder, batch_.src.layout, batch_.tgt.layout, b);
+      for (std::size_t i = 0; i < sentence.layers.size(); ++i) {
+        const LayerAttention &layer = sentence.layers[i], &of_batch = recorder.layers[i];
+        const Tensor contexts_BNTD = of_batch.operands->scope->context(
+            of_batch.weights.to(test_device()), of_batch.operands->values_BNSW, of_batch.operands->places);
+        for (std::int64_t head = 0; head < layer.weights.size(0); ++head) {
+          for (std::int64_t t = 0; t < layer.weights.size(1); ++t) {
+            SCOPED_TRACE(std::string(name_of(layer.place)) + " layer " + std::to_string(layer.layer) + " sentence " +
+                         std::to_string(b) + " query " + std::to_string(t));
+            const QueryArithmetic steps = arithmetic_of(
+                sentence, {.place = layer.place, .layer = layer.layer, .head = head, .query = t}, /*number=*/1);
+            expect_close(tensor_of(steps.softmax), softmax_of(steps), 2e-5, "softmax");
+            Tensor weights_S = tensor_of(steps.softmax);
+            if (!steps.factor.empty()) weights_S = weights_S * tensor_of(steps.factor);
+            if (layer.place == AttentionPlace::cross) weights_S = cut_weights(weights_S, threshold);
+            const Tensor seen_S = layer.weights[head][t].to(at::kDouble);
+            expect_close(weights_S, seen_S, 1e-4, "weights");  // one query's products are rounded otherwise
+            EXPECT_TRUE(at::equal(tensor_of(steps.weights), seen_S));
+            const double norm = of_batch.operands->takes_largest
+                                    ? steps.value_norms[static_cast<std::size_t>(seen_S.argmax().item<std::int64_t>())]
+                                    : contexts_BNTD[b][head][t].norm().item<double>();
+            EXPECT_NEAR(steps.vector_norm, norm, 1e-4 * std::max(1.0, norm));
+          }
+        }
+      }
+    }
+  }
+
   Seq2Seq model_ = with_weights_of_seed_7(GetParam().config);
   Batch batch_ = some_batch();
 };
 
-TEST_P(Arithmetic, LeadsFromEnergiesToTheContext) {
-  const at::NoGradGuard no_grad;
-  AttentionRecorder recorder({}, /*arithmetic=*/true);
-  forward(recorder);
-  ASSERT_FALSE(recorder.layers.empty());
-  for (std::int64_t b = 0; b < batch_.tgt.layout.size(); ++b) {
-    for (const LayerAttention& layer : recorder.of_sentence(b, batch_.src.layout, batch_.tgt.layout)) {
-      SCOPED_TRACE(std::string(name_of(layer.place)) + " layer " + std::to_string(layer.layer) + " sentence " +
-                   std::to_string(b));
-      expect_each_from_the_one_before(layer);
-    }
-  }
-}
+TEST_P(Arithmetic, LeadsFromOperandsToTheWeightsAndTheContext) { expect_arithmetic_of_the_pass(/*threshold=*/0); }
 
-TEST_P(Arithmetic, IsToldWithoutAChange) {
+TEST_P(Arithmetic, LeadsToTheWeightsBeforeTheyAreCut) { expect_arithmetic_of_the_pass(/*threshold=*/0.25); }
+
+TEST_P(Arithmetic, IsRecordedWithoutAChange) {
   const at::NoGradGuard no_grad;
-  AttentionRecorder weights, arithmetic({}, /*arithmetic=*/true);
-  EXPECT_TRUE(at::equal(forward(arithmetic), forward(weights)));
-  ASSERT_EQ(arithmetic.layers.size(), weights.layers.size());
+  AttentionRecorder weights, operands({}, /*operands=*/true);
+  EXPECT_TRUE(at::equal(forward(operands), forward(weights)));
+  ASSERT_EQ(operands.layers.size(), weights.layers.size());
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
-    EXPECT_TRUE(at::equal(arithmetic.layers[i].weights, weights.layers[i].weights));
-    EXPECT_FALSE(weights.layers[i].arithmetic.has_value());
-  }
-}
-
-TEST_P(Arithmetic, HasTheSoftmaxBeforeAThresholdAndTheWeightsAfterIt) {
-  const at::NoGradGuard no_grad;
-  AttentionRecorder whole(AttentionPlace::cross, /*arithmetic=*/true), cut(AttentionPlace::cross, /*arithmetic=*/true);
-  forward(whole);
-  forward(cut, 0.25);
-  const AttentionArithmetic &before = *whole.layers[0].arithmetic, &after = *cut.layers[0].arithmetic;
-  if (GetParam().config.model == ModelKind::transformer) {  // the states of a recurrent decoder depend on its weights
-    expect_close(after.softmax, before.softmax, 1e-6, "softmax");
-  }
-  EXPECT_TRUE(at::equal(after.weights, cut.layers[0].weights));
-  EXPECT_FALSE(at::allclose(after.weights, before.weights, 0, 1e-3));
-}
-
-// A step of search tells of its query what the whole pass does.
-TEST_P(Arithmetic, OfAStepIsThatOfTheWhole) {
-  const at::NoGradGuard no_grad;
-  AttentionRecorder whole({}, /*arithmetic=*/true);
-  forward(whole);
-  const std::int64_t b = 3;  // its source and its target are shorter than others
-  const std::vector<LayerAttention> expected = whole.of_sentence(b, batch_.src.layout, batch_.tgt.layout);
-  const auto of_decoder = [](const LayerAttention& layer) { return layer.place != AttentionPlace::encoder; };
-  Pass silent = Pass::inference();
-  const auto memory = model_->encode(batch_.src, silent);
-  const auto state = model_->start(*memory, std::vector<std::int64_t>{b});
-  for (std::int64_t t = 0; t < batch_.tgt.layout.length(b); ++t) {
-    AttentionRecorder recorder({}, /*arithmetic=*/true);
-    Pass pass = Pass::inference(&recorder);
-    model_->step(*memory, *state, batch_.tgt.ids_M.narrow(0, batch_.tgt.layout.offsets[b] + t, 1), pass);
-    EXPECT_EQ(std::ssize(recorder.layers), std::ranges::count_if(expected, of_decoder));
-    for (const LayerAttention& seen : recorder.layers) {
-      const auto found = std::ranges::find_if(expected, [&](const LayerAttention& layer) {
-        return layer.place == seen.place && layer.layer == seen.layer;
-      });
-      ASSERT_NE(found, expected.end());
-      const std::int64_t read = seen.place == AttentionPlace::decoder ? t + 1 : batch_.src.layout.length(b);
-      const AttentionArithmetic &told = *seen.arithmetic, &same = *found->arithmetic;
-      SCOPED_TRACE(std::string(name_of(seen.place)) + " layer " + std::to_string(seen.layer) + " step " +
-                   std::to_string(t));
-      const auto of_query = [&](const Tensor& x_NTS, std::int64_t query) {
-        return x_NTS.select(1, query).narrow(1, 0, read);
-      };
-      expect_close(of_query(told.energies[0], 0), of_query(same.energies, t), 1e-4, "energies");
-      expect_close(of_query(told.weights[0], 0), of_query(same.weights, t), 1e-3, "weights");
-      expect_close(told.values(0)[0].cpu().narrow(1, 0, read), same.values(t).cpu().narrow(1, 0, read), 1e-4, "values");
-      expect_close(told.context[0].select(1, 0), same.context.select(1, t), 1e-3, "context");
-    }
+    EXPECT_TRUE(at::equal(operands.layers[i].weights, weights.layers[i].weights));
+    EXPECT_FALSE(weights.layers[i].operands.has_value());
   }
 }
 
@@ -160,7 +132,7 @@ TEST(ArithmeticOfHeads, StartsFromProductsAndEndsInTheOutput) {
   const std::int64_t heads = 3, width = 12;
   const Tensor q_MH = at::randn({8, width}).to(test_device()), k_MH = at::randn({10, width}).to(test_device()),
                v_MH = at::randn({10, width}).to(test_device());
-  AttentionRecorder recorder({}, /*arithmetic=*/true);
+  AttentionRecorder recorder({}, /*operands=*/true);
   Pass pass = Pass::inference(&recorder);
   const Heads attention({.place = AttentionPlace::cross, .width = width, .heads = heads});
   const Tensor output_MH = attention.within({q_MH, at::cat({k_MH, v_MH}, 1)}, queries, {}, keys, 0, pass).cpu();
@@ -168,14 +140,18 @@ TEST(ArithmeticOfHeads, StartsFromProductsAndEndsInTheOutput) {
     const auto of_sentence = [&](const Tensor& x_MH, const Layout& layout) {
       return x_MH.cpu().narrow(0, layout.offsets[b], layout.length(b)).unflatten(1, {heads, -1}).transpose(0, 1);
     };
-    const auto layers = recorder.of_sentence(b, keys, queries);
-    ASSERT_EQ(layers.size(), 1);
-    const AttentionArithmetic& told = *layers[0].arithmetic;
-    ASSERT_TRUE(told.scale.defined());
-    const Tensor products = at::matmul(of_sentence(q_MH, queries), of_sentence(k_MH, keys).transpose(1, 2));
-    expect_close(told.energies / told.scale.cpu(), products, 1e-4, "products");
-    expect_close(told.values(0).cpu(), of_sentence(v_MH, keys), 1e-6, "values");
-    expect_close(told.context, of_sentence(output_MH, queries), 1e-5, "output");
+    const Tensor q_NTD = of_sentence(q_MH, queries), k_NSD = of_sentence(k_MH, keys), v_NSD = of_sentence(v_MH, keys);
+    for (std::int64_t head = 0; head < heads; ++head) {
+      for (std::int64_t t = 0; t < queries.length(b); ++t) {
+        const QueryArithmetic steps =
+            arithmetic_of(sentence_of(recorder, keys, queries, b), {.head = head, .query = t}, /*number=*/1);
+        ASSERT_TRUE(steps.scale.has_value());
+        expect_close(tensor_of(steps.products), at::mv(k_NSD[head], q_NTD[head][t]).to(at::kDouble), 1e-4, "products");
+        expect_close(tensor_of(steps.value_norms), v_NSD[head].norm(2, -1).to(at::kDouble), 1e-6, "values");
+        const double norm = of_sentence(output_MH, queries)[head][t].norm().item<double>();
+        EXPECT_NEAR(steps.vector_norm, norm, 1e-5 * std::max(1.0, norm));
+      }
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,25 +15,52 @@
 namespace attend {
 namespace {
 
+using torch::Tensor;
+
 constexpr float kUnseen = -std::numeric_limits<float>::infinity();
+
+// The energies of one query, whatever its operands.
+class GivenEnergies final : public Score {
+ public:
+  Tensor prepare(const Tensor& memory_SW) const override { return memory_SW; }
+  Tensor energies(const Tensor& /*queries_TH*/, const Tensor& /*keys_SA*/, const Places& /*places*/) const override {
+    return at::tensor({1.0F, 2.0F}).view({1, 1, 1, 2});
+  }
+  Tensor scale(const Tensor& /*keys_SA*/) const override { return scale_1; }
+
+  Tensor scale_1 = at::tensor({0.5F});
+};
+
+class GivenWindow final : public Scope {
+ public:
+  Window window(const Tensor& /*queries_TH*/, const Places& /*places*/) const override { return given; }
+
+  Window given{.outside_TS = at::zeros({1, 2}, at::kBool), .bias_TS = at::tensor({0.0F, std::log(3.0F) - 1})};
+};
 
 // One head with products 2 and 4, a scale of 1/2, and values of lengths 5 and 1; the second query is not looked at. The
 // weights are 1/4 and 3/4 by a bias of log 3 - 1 at the second position.
-LayerAttention layer_of_two(AttentionPlace place) {
-  const float bias = std::log(3.0F) - 1;
-  AttentionArithmetic told{.energies = at::tensor({1.0F, 2.0F, 0.0F, 0.0F}).view({1, 2, 2}),
-                           .scale = at::tensor({0.5F}),
-                           .bias = at::tensor({0.0F, bias, 0.0F, 0.0F}).view({1, 2, 2}),
-                           .outside = at::zeros({1, 2, 2}, at::kBool),
-                           .softmax = at::tensor({0.25F, 0.75F, 0.5F, 0.5F}).view({1, 2, 2}),
-                           .weights = at::tensor({0.25F, 0.75F, 0.5F, 0.5F}).view({1, 2, 2}),
-                           .context = at::tensor({0.75F, 1.75F, 1.5F, 2.5F}).view({1, 2, 2})};
-  told.values = [](std::int64_t) { return at::tensor({3.0F, 4.0F, 0.0F, 1.0F}).view({1, 2, 2}); };
-  return {.place = place, .layer = 1, .weights = told.weights, .first_head = 0, .arithmetic = told};
+struct Parts {
+  std::shared_ptr<GivenEnergies> score = std::make_shared<GivenEnergies>();
+  std::shared_ptr<GivenWindow> scope = std::make_shared<GivenWindow>();
+};
+LayerAttention layer_of_two(AttentionPlace place, const Parts& parts) {
+  const Tensor values_BNSW = at::tensor({3.0F, 4.0F, 0.0F, 1.0F}).view({1, 1, 2, 2});
+  const AttentionOperands operands{.score = parts.score,
+                                   .scope = parts.scope,
+                                   .queries_BNTH = at::zeros({1, 1, 2, 2}),
+                                   .keys_BNSA = at::zeros({1, 1, 2, 2}),
+                                   .values_BNSW = values_BNSW,
+                                   .places = {.padding_1S = at::zeros({1, 1, 1, 2}, at::kBool)}};
+  return {.place = place,
+          .layer = 1,
+          .weights = at::tensor({0.25F, 0.75F, 0.5F, 0.5F}).view({1, 2, 2}),
+          .operands = operands};
 }
 
-SentenceAttention two_pieces(AttentionPlace place = AttentionPlace::cross) {
-  return {.source = {"▁a", "b"}, .target = std::vector<std::string>{"▁c", "▁猫"}, .layers = {layer_of_two(place)}};
+SentenceAttention two_pieces(AttentionPlace place = AttentionPlace::cross, const Parts& parts = {}) {
+  return {
+      .source = {"▁a", "b"}, .target = std::vector<std::string>{"▁c", "▁猫"}, .layers = {layer_of_two(place, parts)}};
 }
 
 QueryChoice first_query(AttentionPlace place = AttentionPlace::cross) {
@@ -73,11 +101,12 @@ TEST(QueryArithmetic, OfAnEncoderAndADecoderNamesWhatTheyRead) {
 }
 
 TEST(QueryArithmetic, ShowsAMaskAFactorAndACut) {
-  SentenceAttention masked = two_pieces();
-  AttentionArithmetic& told = *masked.layers[0].arithmetic;
-  told.scale = told.bias = at::Tensor();
-  told.outside.index_put_({0, 0, 1}, true);
-  told.softmax = told.weights = at::tensor({1.0F, 0.0F, 0.5F, 0.5F}).view({1, 2, 2});
+  const Parts parts;
+  SentenceAttention masked = two_pieces(AttentionPlace::cross, parts);
+  Tensor& weights = masked.layers[0].weights;
+  parts.score->scale_1 = Tensor();
+  parts.scope->given = {.outside_TS = at::tensor({false, true}).view({1, 2})};
+  weights = at::tensor({1.0F, 0.0F, 0.5F, 0.5F}).view({1, 2, 2});
   const auto has = [&](const std::string& words) {
     const std::string text = to_text(arithmetic_of(masked, first_query(), 1));
     EXPECT_NE(text.find(words), std::string::npos) << text;
@@ -85,17 +114,17 @@ TEST(QueryArithmetic, ShowsAMaskAFactorAndACut) {
   has("\nweight = softmax(energy + mask)\n");
   has("   piece  energy    mask  weight  ‖value‖  ‖weight value‖\n");
   has("1  b      2.0000    -inf  0.0000   1.0000          0.0000\n");
-  told.factor = at::full({1, 2, 2}, 0.5F);
-  told.weights = told.softmax * 0.5;
+  parts.scope->given.factor_TS = at::tensor({0.5F, 0.5F});
+  weights = weights * 0.5;
   has("\nweight = factor softmax(energy + mask)\n");
   has("   piece  energy    mask  softmax  factor  weight  ‖value‖  ‖weight value‖\n");
-  told.weights = at::tensor({0.3F, 0.0F, 0.5F, 0.5F}).view({1, 2, 2});
+  weights = at::tensor({0.3F, 0.0F, 0.5F, 0.5F}).view({1, 2, 2});
   has("softmax(energy + mask), cut by --attention-threshold\n");
 }
 
 TEST(QueryArithmetic, OfHardAttentionHasNoSum) {
   SentenceAttention hard = two_pieces();
-  hard.layers[0].arithmetic->takes_largest = true;
+  hard.layers[0].operands->takes_largest = true;
   const QueryArithmetic steps = arithmetic_of(hard, first_query(), 1);
   EXPECT_TRUE(steps.weighted_norms.empty());
   const std::string text = to_text(steps);
@@ -104,8 +133,9 @@ TEST(QueryArithmetic, OfHardAttentionHasNoSum) {
 }
 
 TEST(QueryArithmetic, AnInfiniteBiasIsShown) {
-  SentenceAttention window = two_pieces();
-  window.layers[0].arithmetic->bias.index_put_({0, 0, 1}, kUnseen);
+  const Parts parts;
+  parts.scope->given.bias_TS = at::tensor({0.0F, kUnseen});
+  const SentenceAttention window = two_pieces(AttentionPlace::cross, parts);
   EXPECT_NE(to_text(arithmetic_of(window, first_query(), 1)).find("    -inf  "), std::string::npos);
 }
 

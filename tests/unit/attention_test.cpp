@@ -38,7 +38,8 @@ Tensor weights_of(const Score& score) {
   const Keys keys{.keys_SA = score.prepare(kMemory), .values_SW = kMemory, .layout = kLayout};
   const MemoryRows rows(keys, {0, 1});
   const Tensor queries_R1H = torch::tensor({{{1.0f, 2.0f}}, {{1.0f, 2.0f}}});
-  return attention_weights(score, GlobalScope(), queries_R1H, rows.keys_RSA(), places_of(rows)).squeeze(1);
+  const Tensor energies_R1S = score.energies(queries_R1H, rows.keys_RSA(), places_of(rows));
+  return GlobalScope().window(queries_R1H, places_of(rows)).softmax(energies_R1S).squeeze(1);
 }
 
 TEST(Scores, DotHasTheWeightsOfItsExample) {

@@ -11,7 +11,6 @@
 
 #include "models/attention/relative_positions.hpp"
 #include "models/attention/scores.hpp"
-#include "models/attention/weights.hpp"
 #include "models/bert/hf.hpp"
 #include "models/layers/layers.hpp"
 #include "models/transformer/positions.hpp"
@@ -131,7 +130,8 @@ struct Pairs {
 
 Tensor context_of(const RelativeScope& scope, const Tensor& q, const Pairs& pairs, const Places& places) {
   const ScaledDotScore score;
-  return scope.context(attention_weights(score, scope, q, score.prepare(pairs.k), places), pairs.v, places);
+  const Tensor weights = scope.window(q, places).softmax(score.energies(q, score.prepare(pairs.k), places));
+  return scope.context(weights, pairs.v, places);
 }
 
 TEST(Relative, HasEquationsThreeToFiveOfEveryPair) {

@@ -9,7 +9,6 @@
 #include "models/attention/multi_head.hpp"
 #include "models/attention/scores.hpp"
 #include "models/attention/synthesizers.hpp"
-#include "models/attention/weights.hpp"
 #include "models/transformer/sublayers.hpp"
 #include "tests/support/layout.hpp"
 
@@ -27,7 +26,8 @@ Places places_of_lengths(const std::vector<std::int64_t>& lengths) {
 // The weights of all queries over their sentences; vectors of `score` do not matter unless they are given.
 Tensor weights_in(const Score& score, const Places& places, const Tensor& queries_BNTH,
                   const Scope& scope = GlobalScope()) {
-  return attention_weights(score, scope, queries_BNTH, score.prepare(queries_BNTH), places);
+  const Tensor energies_BNTS = score.energies(queries_BNTH, score.prepare(queries_BNTH), places);
+  return scope.window(queries_BNTH, places).softmax(energies_BNTS);
 }
 
 void expect_near_equal(const Tensor& found, const Tensor& expected) {
