@@ -62,9 +62,10 @@ class EditedRun {
     WorkProgress progress({.unit = "sentences", .total = std::ssize(given_.links)});
     std::vector<SentenceLoss> losses;
     for (std::size_t i = 0; i < given_.links.size(); ++i) {
-      const std::string &source = given_.sources[i], &target = given_.targets[i];
+      const SourceLine& source = given_.sources[i];
+      const std::string& target = given_.targets[i];
       const GivenWeights weights(links_of_pieces(given_.links[i],
-                                                 pieces_by_word(run_.tokenizers.src, source, most_source),
+                                                 pieces_by_word(run_.tokenizers.src, source.text, most_source),
                                                  pieces_by_word(run_.tokenizers.tgt, target, kMostPieces)));
       linked_pieces += weights.linked();
       config.edit = &weights;

@@ -36,10 +36,10 @@ namespace {
 void observe_own(const AttentionCommandConfig& config, const TranslationRun& trained, InputLines& input,
                  FactorReader& factors, PairAttention& pairs) {
   Translator translator(*trained.model, trained.tokenizers, config.translator);
-  std::deque<std::string> lines;  // read and not yet translated
-  const auto next = [&](std::string& line) {
-    const bool more = input.next(line);
-    if (more) line += factors.next(line);
+  std::deque<SourceLine> lines;  // read and not yet translated
+  const auto next = [&](SourceLine& line) {
+    const bool more = input.next(line.text);
+    if (more) factors.add_to(line);
     if (more) lines.push_back(line);
     return more;
   };
@@ -54,9 +54,9 @@ void observe_own(const AttentionCommandConfig& config, const TranslationRun& tra
 
 void observe_targets(const TranslationRun& trained, InputLines& input, FactorReader& factors, AlignedLines& targets,
                      PairAttention& pairs) {
-  for (std::string line; input.next(line);) {
+  for (SourceLine line; input.next(line.text);) {
     const std::string& target = targets.next().front();
-    line += factors.next(line);
+    factors.add_to(line);
     pairs.add(pair_in_pieces(trained.tokenizers, line, target));
     if (input.at_once()) pairs.finish();
   }

@@ -82,8 +82,8 @@ class TranslationScorer {
 
   const Tokenizer& tokenizer() const { return trained_.tokenizers.tgt; }
 
-  std::vector<TextScore> score(std::span<const std::string> sources, std::span<const std::string> targets,
-                               WorkProgress& progress) const {
+  std::vector<TextScore> score(std::span<const SourceLine> sources, std::span<const std::string> targets,
+                                 WorkProgress& progress) const {
     return attend::score(trained_, sources, targets, config_.score, &progress);
   }
 
@@ -126,10 +126,10 @@ class TranslationScorePrinter {
   TranslationScorePrinter(const ScoreCommandConfig& config, const TranslationScorer& scorer)
       : config_(config), scorer_(scorer), progress_(size_of(config)) {}
 
-  // `texts`: lines of --source, --target and, if given, --contrast.
-  void print(const std::vector<std::vector<std::string>>& texts) {
-    const auto targets = scorer_.score(texts[0], texts[1], progress_);
-    const auto contrasts = has_contrast() ? scorer_.score(texts[0], texts[2], progress_) : std::vector<TextScore>();
+  // `texts`: lines of --target and, if given, --contrast.
+  void print(const std::vector<SourceLine>& sources, const std::vector<std::vector<std::string>>& texts) {
+    const auto targets = scorer_.score(sources, texts[0], progress_);
+    const auto contrasts = has_contrast() ? scorer_.score(sources, texts[1], progress_) : std::vector<TextScore>();
     progress_.clear();
     for (std::size_t i = 0; i < targets.size(); ++i) {
       targets_.add(targets[i]);
@@ -196,16 +196,15 @@ void score_translation_lines(const ScoreCommandConfig& config) {
   std::vector<std::string> lines(files.size());
   bool more = true;
   while (more) {
-    std::vector<std::vector<std::string>> texts(files.size());
+    std::vector<SourceLine> sources;
+    std::vector<std::vector<std::string>> texts(files.size() - 1);
     std::size_t bytes = 0;
-    while (texts[0].size() < kLinesInWindow && bytes < kBytesInScoredWindow && (more = reader.next(lines))) {
-      lines[0] += factors.next(lines[0]);
-      for (std::size_t i = 0; i < lines.size(); ++i) {
-        bytes += lines[i].size();
-        texts[i].push_back(lines[i]);
-      }
+    while (sources.size() < kLinesInWindow && bytes < kBytesInScoredWindow && (more = reader.next(lines))) {
+      factors.add_to(sources.emplace_back(SourceLine{lines[0]}));
+      for (std::size_t i = 0; i < texts.size(); ++i) texts[i].push_back(lines[i + 1]);
+      for (const std::string& line : lines) bytes += line.size();
     }
-    printer.print(texts);
+    printer.print(sources, texts);
   }
   if (reader.num_lines() == 0)
     throw UserError(name_of_input(config.source) + ": empty", "check that it is the right file");
@@ -220,7 +219,7 @@ void score_translations(const ScoreCommandConfig& config) {
   if (!config.target.empty()) return score_translation_lines(config);
   std::vector<MinimalPair> pairs = read_minimal_pairs(config.contrast, PairsOf::translations);
   FactorReader factors(config.factors.source_factors);
-  for (MinimalPair& pair : pairs) pair.source += factors.next(pair.source);
+  for (MinimalPair& pair : pairs) factors.add_to(pair.source);
   factors.finish();
   score_pairs(config, pairs, TranslationScorer(config));
 }

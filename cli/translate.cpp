@@ -137,7 +137,7 @@ class Aligner {
         pairs_(trained, options,
                [this](const PiecePair& pair, const SentenceAttention& attention) { file_.write(pair, attention); }) {}
 
-  void translated(const std::string& line, const Translation& best) {
+  void translated(const SourceLine& line, const Translation& best) {
     pairs_.add(pair_in_pieces(tokenizers_, line, best));
   }
   void finish() {
@@ -202,12 +202,12 @@ void translate(const TranslateConfig& config, std::deque<InputLines>& inputs, Fa
     });
   }
   if (extras.asked) translator.ask(*extras.asked);
-  std::deque<std::string> lines;  // read and not yet translated, if extras need them
+  std::deque<SourceLine> lines;  // read and not yet translated, if extras need them
   std::int64_t number = 0;
   for (InputLines& input : inputs) {
-    const auto next = [&](std::string& line) {
-      const bool more = input.next(line);
-      if (more) line += factors.next(line);
+    const auto next = [&](SourceLine& line) {
+      const bool more = input.next(line.text);
+      if (more) factors.add_to(line);
       if (more && (extras.aligner || extras.unknown)) lines.push_back(line);
       return more;
     };

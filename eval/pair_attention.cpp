@@ -13,7 +13,6 @@
 #include "core/process.hpp"
 #include "data/batch/batch.hpp"
 #include "data/text/lines.hpp"
-#include "data/text/parallel.hpp"
 #include "eval/metrics/tokenizers.hpp"
 #include "models/attention/edits.hpp"
 
@@ -136,11 +135,10 @@ std::vector<Piece> beginning(const Tokenizer& tokenizer, std::string_view line) 
   return pieces;
 }
 
-PiecePair source_in_pieces(const TokenizerPair& tokenizers, const std::string& line) {
-  const std::string_view text = text_of_line(line);
+PiecePair source_in_pieces(const TokenizerPair& tokenizers, const SourceLine& line) {
   PiecePair pair;
-  pair.source = text;
-  pair.source_pieces = beginning(tokenizers.src, text);
+  pair.source = line.text;
+  pair.source_pieces = beginning(tokenizers.src, line.text);
   if (tokenizers.factors.count() > 0) pair.source_labels = tokenizers.factors.ids_of(line, pair.source_pieces);
   return pair;
 }
@@ -170,7 +168,7 @@ AttentionRecorder observe(const TranslationRun& trained, const PairAttentionOpti
 
 }  // namespace
 
-PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& line, const Translation& translation) {
+PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const SourceLine& line, const Translation& translation) {
   PiecePair pair = source_in_pieces(tokenizers, line);
   pair.target = translation.text;
   pair.target_ids = translation.hypothesis.ids;
@@ -178,7 +176,7 @@ PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& lin
   return pair;
 }
 
-PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& line, const std::string& target) {
+PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const SourceLine& line, const std::string& target) {
   const std::vector<Piece> pieces = beginning(tokenizers.tgt, target);
   PiecePair pair = source_in_pieces(tokenizers, line);
   pair.target = target;

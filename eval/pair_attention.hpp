@@ -75,10 +75,9 @@ struct PiecePair {
   std::vector<PieceBytes> target_bytes;  // byte ranges of the target pieces
 };
 
-// The pair of a line, which is followed by the labels of source factors, with the model's own translation, and with a
-// given text.
-PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& line, const Translation& translation);
-PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& line, const std::string& target);
+// The pair of a line with the model's own translation, and with a given text.
+PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const SourceLine& line, const Translation& translation);
+PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const SourceLine& line, const std::string& target);
 
 // The words of the two sides of a pair, with their pieces.
 PiecesOfWords source_words(const PiecePair& pair);

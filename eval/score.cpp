@@ -64,7 +64,7 @@ std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batc
   return sentences;
 }
 
-std::vector<TextScore> score(const TranslationRun& run, std::span<const std::string> sources,
+std::vector<TextScore> score(const TranslationRun& run, std::span<const SourceLine> sources,
                              std::span<const std::string> targets, const ScoreConfig& config, WorkProgress* progress) {
   ensure(sources.size() == targets.size(), "as many target lines as source lines");
   std::vector<EncodedPair> pairs(sources.size());

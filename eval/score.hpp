@@ -100,12 +100,11 @@ void score_in_batches(std::span<const std::int64_t> lengths, const ScoreConfig& 
 std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batch& batch,
                                             const AttentionEdit* edit = nullptr);
 
-// The score of every target line as the translation of the source line of the same number, in order. A source line is
-// followed by the labels of the run's source factors (data/text/parallel.hpp). A line without pieces is the end of
-// sentence alone, on either side; one of more than most_source_pieces() or kMostPieces is cut. The sums depend on
-// batches only by rounding. `progress` counts scored lines. Interrupted after SIGINT or SIGTERM, which are polled
-// before every batch.
-std::vector<TextScore> score(const TranslationRun& run, std::span<const std::string> sources,
+// The score of every target line as the translation of the source line of the same number, in order. A line without
+// pieces is the end of sentence alone, on either side; one of more than most_source_pieces() or kMostPieces is cut. The
+// sums depend on batches only by rounding. `progress` counts scored lines. Interrupted after SIGINT or SIGTERM, which
+// are polled before every batch.
+std::vector<TextScore> score(const TranslationRun& run, std::span<const SourceLine> sources,
                              std::span<const std::string> targets, const ScoreConfig& config,
                              WorkProgress* progress = nullptr);
 

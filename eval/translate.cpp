@@ -10,7 +10,6 @@
 #include "core/log.hpp"
 #include "core/process.hpp"
 #include "data/batch/batch.hpp"
-#include "data/text/parallel.hpp"
 #include "eval/workers.hpp"
 #include "models/attention/edits.hpp"
 
@@ -129,11 +128,11 @@ void Translator::rescore_with(Rescore rescore) {
   rescore_ = std::move(rescore);
 }
 
-Sequences Translator::encode_for(const Companions::Model& companion, const std::vector<std::string>& lines,
+Sequences Translator::encode_for(const Companions::Model& companion, const std::vector<SourceLine>& lines,
                                  const std::vector<std::size_t>& chosen) const {
   std::vector<Ids> encoded;
   for (const std::size_t i : chosen) {
-    encoded.push_back(companion.src.encode_beginning(text_of_line(lines[i]), most_pieces_).ids);
+    encoded.push_back(companion.src.encode_beginning(lines[i].text, most_pieces_).ids);
   }
   return on_device(concatenate({encoded.begin(), encoded.end()}, -1, companion.src.special().eos),
                    companion.model->device());
@@ -162,11 +161,11 @@ std::vector<std::vector<Hypothesis>> translate(const TranslationRequest& request
   return search({.model = *model, .wanted = wanted, .ids = request.ids, .config = request.config}, pass);
 }
 
-std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines) {
+std::vector<std::vector<Translation>> Translator::translate(const std::vector<SourceLine>& lines) {
   std::vector<Ids> encoded, labels;
   const std::int64_t first_line = num_lines_;
   std::int64_t num_blank = 0;
-  for (const std::string& line : lines) {
+  for (const SourceLine& line : lines) {
     auto [ids, ids_of_labels, is_cut] = encode_source(tokenizers_.src, tokenizers_.factors, line, most_pieces_);
     encoded.push_back(std::move(ids));
     labels.push_back(std::move(ids_of_labels));
@@ -234,11 +233,11 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
   return results;
 }
 
-void Translator::translate_stream(const std::function<bool(std::string&)>& next,
+void Translator::translate_stream(const std::function<bool(SourceLine&)>& next,
                                   const std::function<void(std::vector<Translation>&)>& emit, bool at_once) {
   const std::int64_t window = at_once ? 1 : config_.batch_size * num_workers(config_.workers) * kBatchesInWindow;
-  std::vector<std::string> lines;
-  std::string line;
+  std::vector<SourceLine> lines;
+  SourceLine line;
   bool more = true;
   while (more) {
     lines.clear();
@@ -246,7 +245,7 @@ void Translator::translate_stream(const std::function<bool(std::string&)>& next,
     std::exception_ptr broken;  // the lines before the failure are translated first
     try {
       while (std::ssize(lines) < window && bytes < kBytesInWindow && (more = next(line))) {
-        bytes += line.size();
+        bytes += line.text.size();
         lines.push_back(line);
       }
     } catch (const UserError&) {

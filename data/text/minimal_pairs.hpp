@@ -25,12 +25,14 @@
 #include <string>
 #include <vector>
 
+#include "data/text/parallel.hpp"
+
 namespace attend {
 
 struct MinimalPair {
   std::string kind = {};  // empty: the file names none
   std::optional<std::int64_t> distance = {};
-  std::string source = {};  // of translations
+  SourceLine source = {};  // of translations
   std::string better = {}, worse = {};
 };
 
@@ -46,6 +48,6 @@ std::vector<MinimalPair> read_minimal_pairs(const std::filesystem::path& path, P
 // The better sentence of each pair, and after it the worse one.
 std::vector<std::string> sentences_of(std::span<const MinimalPair> pairs);
 // The source of each of these.
-std::vector<std::string> sources_of(std::span<const MinimalPair> pairs);
+std::vector<SourceLine> sources_of(std::span<const MinimalPair> pairs);
 
 }  // namespace attend

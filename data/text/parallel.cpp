@@ -68,7 +68,7 @@ ParallelReader::ParallelReader(const std::string& src_file, const std::string& t
 
 bool ParallelReader::next(TextPair& pair) {
   while (true) {
-    const bool more_src = src_.next(pair.src);
+    const bool more_src = src_.next(pair.src.text);
     const bool more_tgt = tgt_.next(pair.tgt);
     if (more_src != more_tgt) check_aligned(tgt_file_, count_to_end(tgt_), src_file_, count_to_end(src_));
     if (!more_src) {
@@ -78,34 +78,21 @@ bool ParallelReader::next(TextPair& pair) {
       return false;
     }
     pair.line = src_.counts().lines;
-    const std::string labels = factors_.next(pair.src);
+    factors_.add_to(pair.src);
     if (src_.invalid() || tgt_.invalid()) {
       ++counts_.invalid_utf8;
-    } else if (is_blank(pair.src) || is_blank(pair.tgt)) {
+    } else if (is_blank(pair.src.text) || is_blank(pair.tgt)) {
       ++counts_.empty;
     } else {
-      pair.src += labels;
       return true;
     }
   }
 }
 
-namespace {
-
-constexpr char kBeforeLabels = '\x1e';  // U+001E, which LineReader replaces in every line
-
-}  // namespace
-
-std::string_view text_of_line(std::string_view line) { return line.substr(0, line.find(kBeforeLabels)); }
-
-std::vector<std::vector<std::string_view>> labels_of_line(std::string_view line) {
-  std::vector<std::vector<std::string_view>> labels;
-  for (std::size_t at = line.find(kBeforeLabels); at != line.npos;) {
-    const std::size_t next = line.find(kBeforeLabels, at + 1);
-    labels.push_back(spaced_words(line.substr(at + 1, next == line.npos ? next : next - at - 1)));
-    at = next;
-  }
-  return labels;
+std::vector<SourceLine> unlabelled(std::span<const std::string> lines) {
+  std::vector<SourceLine> result;
+  for (const std::string& line : lines) result.push_back({line});
+  return result;
 }
 
 FactorReader::FactorReader(const std::vector<std::string>& files) : labels_(files, "the source") {
@@ -113,20 +100,17 @@ FactorReader::FactorReader(const std::vector<std::string>& files) : labels_(file
   throw UserError("source factors cannot be read from standard input (-)", "write them to a file");
 }
 
-std::string FactorReader::next(std::string_view text) {
-  std::string all;
-  const std::vector<std::string>& lines = labels_.next();
-  const std::int64_t words = lines.empty() ? 0 : std::ssize(spaced_words(text));
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::int64_t found = std::ssize(spaced_words(lines[i]));
+void FactorReader::add_to(SourceLine& line) {
+  line.labels = labels_.next();
+  const std::int64_t words = line.labels.empty() ? 0 : std::ssize(spaced_words(line.text));
+  for (std::size_t i = 0; i < line.labels.size(); ++i) {
+    const std::int64_t found = std::ssize(spaced_words(line.labels[i]));
     if (found != words) {
       throw UserError(
           labels_.place(i) + ": " + counted(found, "label") + ", but the source line has " + counted(words, "word"),
           "give one label for each word between spaces");
     }
-    all += kBeforeLabels + lines[i];
   }
-  return all;
 }
 
 }  // namespace attend

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/options.hpp"
@@ -45,9 +45,13 @@ class AlignedLines {
 // words and labels.
 //
 //   text "a dog."    file of tags "DET NOUN"    file of cases "lower lower"
-//
-// Within the program, a line that is followed by its labels is one string, "a dog.\x1e" "DET NOUN\x1e" "lower lower".
-// The text of a LineReader has no such separator.
+struct SourceLine {
+  std::string text;
+  std::vector<std::string> labels = {};  // a line for each factor
+};
+
+// Lines of a text without factors.
+std::vector<SourceLine> unlabelled(std::span<const std::string> lines);
 
 struct FactorFiles {
   std::vector<std::string> source_factors;
@@ -64,20 +68,15 @@ struct FactorFiles {
   }
 };
 
-// A line without the labels that follow it.
-std::string_view text_of_line(std::string_view line);
-// The labels of each factor; none if the line has none.
-std::vector<std::vector<std::string_view>> labels_of_line(std::string_view line);
-
 // Reads the files of factors beside a text.
 class FactorReader {
  public:
   // Without files there are no labels. Throws UserError if a file cannot be read, or is standard input.
   explicit FactorReader(const std::vector<std::string>& files = {});
 
-  // The labels of the next line, in the form in which they follow its `text`; empty without files. Throws UserError
-  // naming the file and its line if there is not one label for each word.
-  std::string next(std::string_view text);
+  // Adds the labels of the next line, given its text. Throws UserError naming the file and its line if there is not one
+  // label for each word.
+  void add_to(SourceLine& line);
 
   // As AlignedLines does.
   void finish() { labels_.finish(); }
@@ -93,7 +92,7 @@ class FactorReader {
 
 struct TextPair {
   std::uint64_t line = 0;  // from 1
-  std::string src;         // followed by the labels of its factors, if there are any
+  SourceLine src;
   std::string tgt;
 };
 

@@ -92,14 +92,15 @@ std::string SourceFactors::hash() const {
   return content_ == nullptr ? std::string() : hash_hex(std::as_bytes(std::span(content_->json)));
 }
 
-std::vector<std::int32_t> SourceFactors::ids_of(std::string_view line, std::span<const Piece> pieces) const {
-  const std::string_view text = text_of_line(line);
-  const std::vector<std::string_view> words = spaced_words(text);
-  const auto labels = labels_of_line(line);
-  ensure(labels.size() == count(), "the line is followed by the labels of each factor");
-  for (const auto& factor : labels) ensure(factor.size() == words.size(), "a label for each word");
+std::vector<std::int32_t> SourceFactors::ids_of(const SourceLine& line, std::span<const Piece> pieces) const {
+  const std::vector<std::string_view> words = spaced_words(line.text);
+  ensure(line.labels.size() == count(), "the line has labels of each factor");
+  std::vector<std::vector<std::string_view>> labels;
+  for (const std::string& factor : line.labels) {
+    ensure(labels.emplace_back(spaced_words(factor)).size() == words.size(), "a label for each word");
+  }
   const auto end_of = [&](std::size_t word) {
-    return static_cast<std::size_t>(words[word].data() - text.data()) + words[word].size();
+    return static_cast<std::size_t>(words[word].data() - line.text.data()) + words[word].size();
   };
   std::vector<std::int32_t> ids;
   std::size_t word = 0;
@@ -114,14 +115,14 @@ std::vector<std::int32_t> SourceFactors::ids_of(std::string_view line, std::span
   return ids;
 }
 
-SourcePieces encode_source(const Tokenizer& tokenizer, const SourceFactors& factors, std::string_view line,
+SourcePieces encode_source(const Tokenizer& tokenizer, const SourceFactors& factors, const SourceLine& line,
                            std::optional<std::size_t> most) {
   if (factors.count() == 0) {
-    if (!most) return {.ids = tokenizer.encode(line)};
-    Beginning beginning = tokenizer.encode_beginning(line, *most);
+    if (!most) return {.ids = tokenizer.encode(line.text)};
+    Beginning beginning = tokenizer.encode_beginning(line.text, *most);
     return {.ids = std::move(beginning.ids), .cut = beginning.cut};
   }
-  const std::string_view text = text_of_line(line), read = most ? beginning_of(text, *most) : text;
+  const std::string_view text = line.text, read = most ? beginning_of(text, *most) : text;
   std::vector<Piece> pieces = tokenizer.encode_pieces(read);
   SourcePieces result{.cut = read.size() < text.size()};
   if (most && pieces.size() > *most) {

@@ -8,9 +8,9 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "data/text/parallel.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 
 namespace attend {
@@ -45,9 +45,9 @@ class SourceFactors {
   // XXH3 of the labels; empty without factors.
   std::string hash() const;
 
-  // The labels beside the pieces of a line that is followed by its labels: for each piece, an id of each factor. A
-  // piece has the labels of the word that it begins in, or else of the next one.
-  std::vector<std::int32_t> ids_of(std::string_view line, std::span<const Piece> pieces) const;
+  // The labels beside the pieces of a line: for each piece, an id of each factor. A piece has the labels of the word
+  // that it begins in, or else of the next one.
+  std::vector<std::int32_t> ids_of(const SourceLine& line, std::span<const Piece> pieces) const;
 
  private:
   struct Content;
@@ -61,8 +61,8 @@ struct SourcePieces {
   bool cut = false;  // there are more
 };
 
-// At most the first `most` pieces of a line that is followed by the labels of its factors, if there are any.
-SourcePieces encode_source(const Tokenizer& tokenizer, const SourceFactors& factors, std::string_view line,
+// At most the first `most` pieces of a line, with its labels if there are factors.
+SourcePieces encode_source(const Tokenizer& tokenizer, const SourceFactors& factors, const SourceLine& line,
                            std::optional<std::size_t> most = {});
 
 // The tokenizers of a translation run: one for both languages, or one per side, and the labels of its source factors. A

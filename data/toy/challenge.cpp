@@ -234,7 +234,7 @@ class Contrasts : private PlainClauses {
   }
 
   MinimalPair pair(const std::vector<Word>& better, std::string worse, std::int64_t distance) const {
-    return {.distance = distance, .source = source_, .better = to_text(better), .worse = std::move(worse)};
+    return {.distance = distance, .source = {source_}, .better = to_text(better), .worse = std::move(worse)};
   }
 
   NounPhrase with_gendered_article(unsigned kinds) {

@@ -189,7 +189,7 @@ TEST(Ensembles, TranslateLines) {
           {.models = {{.model = second.model.get(), .src = second.tokenizers.src}}, .weights = *weights});
     }
     std::vector<std::string> found;
-    for (const auto& translations : translator.translate(lines)) found.push_back(translations.at(0).text);
+    for (const auto& translations : translator.translate(unlabelled(lines))) found.push_back(translations.at(0).text);
     return found;
   };
   const auto alone = texts(first, {}), other = texts(second, {});

@@ -51,7 +51,7 @@ ModelConfig replaced_config() {
 GivenTranslations replaced_pairs() {
   GivenTranslations given;
   for (int i = 0; i < 12; ++i) {
-    given.sources.push_back("the dog number " + std::to_string(i) + " sees a cat");
+    given.sources.push_back({"the dog number " + std::to_string(i) + " sees a cat"});
     given.targets.push_back(std::to_string(i) + " birds");
   }
   return given;

@@ -161,17 +161,16 @@ TranslationRun factored_run(const ModelConfig& config) {
 }
 
 // A line with its labels, of which those of the second factor are all known.
-std::string tagged(const std::string& tags) { return "the dog sees a cat\x1e" + tags + "\x1ex x x x x"; }
+SourceLine tagged(const std::string& tags) { return {"the dog sees a cat", {tags, "x x x x x"}}; }
 
-const std::string kTagged = tagged("D N V D N"), kTaggedOtherwise = tagged("D V V D N"), kBlank = "\x1e\x1e";
+const SourceLine kTagged = tagged("D N V D N"), kTaggedOtherwise = tagged("D V V D N"), kBlank = {"", {"", ""}};
 
 TEST(SourceFactorRuns, LabelsChangeScoresAndAnUnknownOneIsUnknown) {
   for (const ModelConfig& config : factored_models()) {
     SCOPED_TRACE(name_of_model(config));
     const TranslationRun run = factored_run(config);
     const std::string target = "a cat sees the dog";
-    const std::vector<std::string> lines = {kTagged, kTaggedOtherwise, tagged("D Q V D N"), tagged("D R V D N"),
-                                            kBlank};
+    const std::vector<SourceLine> lines = {kTagged, kTaggedOtherwise, tagged("D Q V D N"), tagged("D R V D N"), kBlank};
     const auto scores = score(run, lines, std::vector<std::string>(5, target), {.workers = 1});
     EXPECT_GT(std::abs(scores[0].log_prob() - scores[1].log_prob()), 1e-4);
     EXPECT_GT(std::abs(scores[0].log_prob() - scores[2].log_prob()), 1e-4);
@@ -184,7 +183,7 @@ TEST(SourceFactorRuns, LabelsChangeScoresAndAnUnknownOneIsUnknown) {
     greedy.workers = 1;
     const auto found = Translator(*run.model, run.tokenizers, greedy).translate({kTagged, kBlank, kTaggedOtherwise});
     EXPECT_EQ(found[1][0].text, "");
-    const std::vector<std::vector<std::string>> alone = {{kTagged}, {kTaggedOtherwise}};
+    const std::vector<std::vector<SourceLine>> alone = {{kTagged}, {kTaggedOtherwise}};
     for (std::size_t i = 0; i < 2; ++i) {
       const auto one = Translator(*run.model, run.tokenizers, greedy).translate(alone[i]);
       EXPECT_EQ(one[0][0].text, found[2 * i][0].text);
@@ -196,7 +195,7 @@ TEST(SourceFactorRuns, LabelsChangeScoresAndAnUnknownOneIsUnknown) {
 
 TEST(SourceFactorRuns, AttentionIsThatOfTheLabels) {
   const TranslationRun run = factored_run(factored_models()[0]);
-  const auto weights_of_line = [&](const std::string& line) {
+  const auto weights_of_line = [&](const SourceLine& line) {
     torch::Tensor weights;
     PairAttention pairs(run, {.only = AttentionPlace::cross},
                         [&](const PiecePair& pair, const SentenceAttention& seen) {

@@ -110,7 +110,7 @@ std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::p
   TranslatorConfig greedy;  // one worker per thread of the training
   greedy.workers = threads_;
   const std::size_t ranks_of = ranks.size();
-  std::vector<std::string> own;  // this rank's share: every ranks_of-th sentence
+  std::vector<SourceLine> own;  // this rank's share: every ranks_of-th sentence
   for (std::size_t i = ranks.rank(); i < valid_->src.size(); i += ranks_of) own.push_back(valid_->src[i]);
   std::string own_lines;
   ranks.together([&] {

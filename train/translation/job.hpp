@@ -48,7 +48,8 @@ class TranslationTask : public StreamTask<Batch> {
   struct Validation {
     EncodedCorpus corpus;
     BatchOrder order;
-    std::vector<std::string> src, tgt;
+    std::vector<SourceLine> src;
+    std::vector<std::string> tgt;
   };
 
   ParallelBatches batches() const;  // for training, in the pieces of each epoch

@@ -161,8 +161,8 @@ TEST_F(LinesTest, PairsNeverShift) {
   TextPair pair;
   std::vector<std::uint64_t> lines;
   while (reader.next(pair)) {
-    EXPECT_EQ(pair.src, pair.tgt);
-    EXPECT_EQ(pair.src, std::to_string(pair.line));
+    EXPECT_EQ(pair.src.text, pair.tgt);
+    EXPECT_EQ(pair.src.text, std::to_string(pair.line));
     lines.push_back(pair.line);
   }
   EXPECT_FALSE(reader.next(pair));
@@ -183,30 +183,37 @@ class FactorsTest : public TestWithFiles {
   }
 };
 
-TEST_F(FactorsTest, LabelsFollowTheirLine) {
+using Labels = std::vector<std::string>;
+
+// Of the next line.
+Labels labels_of(FactorReader& reader, const std::string& text) {
+  SourceLine line{text};
+  reader.add_to(line);
+  EXPECT_EQ(line.text, text);
+  return line.labels;
+}
+
+TEST_F(FactorsTest, LabelsAreReadWithTheirLine) {
   FactorReader reader({write("tags", "DET \t NOUN\n\nVERB\n"), write("case", "a b\n\nc")});
-  const std::string line = "the  dog" + reader.next("the  dog");
-  EXPECT_EQ(text_of_line(line), "the  dog");
-  using Labels = std::vector<std::vector<std::string_view>>;
-  EXPECT_EQ(labels_of_line(line), (Labels{{"DET", "NOUN"}, {"a", "b"}}));
-  EXPECT_EQ(labels_of_line(" " + reader.next(" ")), (Labels{{}, {}}));
-  EXPECT_EQ(labels_of_line("ran" + reader.next("ran")), (Labels{{"VERB"}, {"c"}}));
+  EXPECT_EQ(labels_of(reader, "the  dog"), (Labels{"DET \t NOUN", "a b"}));
+  EXPECT_EQ(labels_of(reader, " "), (Labels{"", ""}));
+  EXPECT_EQ(labels_of(reader, "ran"), (Labels{"VERB", "c"}));
   reader.finish();
-  EXPECT_EQ(FactorReader().next("the dog"), "");
-  EXPECT_TRUE(labels_of_line("the dog").empty());
+  FactorReader none;
+  EXPECT_TRUE(labels_of(none, "the dog").empty());
 }
 
 TEST_F(FactorsTest, WrongNumbersAreRefusedByFileAndLine) {
   const std::string tags = write("tags", "A B\nA\n");
   FactorReader reader({tags});
-  reader.next("a b");
-  expect_refused([&] { reader.next("a b"); }, {tags + ":2", "1 label,", "2 words"});
+  labels_of(reader, "a b");
+  expect_refused([&] { labels_of(reader, "a b"); }, {tags + ":2", "1 label,", "2 words"});
   FactorReader few({tags});
-  few.next("a b");
-  few.next("a");
-  expect_refused([&] { few.next("a"); }, {tags, "2 lines"});
+  labels_of(few, "a b");
+  labels_of(few, "a");
+  expect_refused([&] { labels_of(few, "a"); }, {tags, "2 lines"});
   FactorReader many({tags});
-  many.next("a b");
+  labels_of(many, "a b");
   expect_refused([&] { many.finish(); }, {tags, "2 lines", "has 1"});
   expect_refused([] { FactorReader({"-"}); }, {"standard input"});
   expect_refused([&] { FactorReader({tags + "none"}); }, {tags + "none"});
@@ -215,7 +222,7 @@ TEST_F(FactorsTest, WrongNumbersAreRefusedByFileAndLine) {
 TEST_F(FactorsTest, DamageIsLoggedByFile) {
   const std::string clean = write("clean", "A B\n"), damaged = write("damaged", "A B\xFF\n");
   FactorReader reader({clean, damaged});
-  reader.next("a b");
+  labels_of(reader, "a b");
   testing::internal::CaptureStderr();
   reader.finish();
   const std::string said = testing::internal::GetCapturedStderr();
@@ -233,10 +240,7 @@ TEST_F(FactorsTest, APieceHasTheLabelsOfItsWord) {
       SourceFactors::from_files({write("tags", "V N A N\nN A V\n"), write("case", "low low up\n")});
   EXPECT_EQ(factors.count(), 2);
   EXPECT_EQ(factors.sizes(), (std::vector<std::int64_t>{5, 4}));
-  const std::string line =
-      "  unbelievably long  words \x1e"
-      "V N X\x1e"
-      "up low low";
+  const SourceLine line{"  unbelievably long  words ", {"V N X", "up low low"}};
   for (const TokenizerConfig& config :
        {TokenizerConfig{.type = TokenizerType::character}, TokenizerConfig{.type = TokenizerType::bpe, .size = 34}}) {
     const Tokenizer tokenizer = train_tokenizer({file}, config);
@@ -258,7 +262,7 @@ TEST_F(FactorsTest, APieceHasTheLabelsOfItsWord) {
     EXPECT_EQ(cut.ids, Ids(pieces.ids.begin(), pieces.ids.begin() + 2));
     EXPECT_EQ(cut.labels, Ids(pieces.labels.begin(), pieces.labels.begin() + 4));
     EXPECT_FALSE(encode_source(tokenizer, factors, line, pieces.ids.size()).cut);
-    const SourcePieces without = encode_source(tokenizer, {}, "long words");
+    const SourcePieces without = encode_source(tokenizer, {}, {"long words"});
     EXPECT_EQ(without.ids, tokenizer.encode("long words"));
     EXPECT_TRUE(without.labels.empty());
   }
@@ -272,9 +276,7 @@ TEST_F(FactorsTest, AreSavedBesideTheTokenizers) {
   const TokenizerPair loaded = TokenizerPair::load(place);
   EXPECT_EQ(loaded, pair);
   EXPECT_EQ(loaded.factors.sizes(), (std::vector<std::int64_t>{4, 3}));
-  const std::string line =
-      "a b\x1eV N\x1e"
-      "n \xC3\xBC";
+  const SourceLine line{"a b", {"V N", "n \xC3\xBC"}};
   EXPECT_EQ(encode_source(tokenizer, loaded.factors, line).labels, encode_source(tokenizer, pair.factors, line).labels);
 
   const TokenizerPair plain{.src = tokenizer, .tgt = tokenizer};
