@@ -29,22 +29,22 @@ double applications(std::string_view name, double S, double T) {
 
 // The layers of attention at a place, each counted by the share of its heads that there are.
 double whole_layers(const ModelConfig& config, AttentionPlace place) {
-  const BlockConfig block = block_config(config.block, config.width.value_or(0), option_place);
+  const BlockOptions block = sized(config.block, config.width.value_or(0));
   const auto layers = place == AttentionPlace::encoder ? config.encoder_layers : config.decoder_layers;
-  const auto pruned = std::ranges::count(block.pruned, place, &HeadPlace::place);
-  return static_cast<double>(layers.value_or(0)) - static_cast<double>(pruned) / static_cast<double>(block.heads);
+  const auto pruned = std::ranges::count(block.pruned(), place, &HeadPlace::place);
+  return static_cast<double>(layers.value_or(0)) - static_cast<double>(pruned) / static_cast<double>(*block.heads);
 }
 
 // The self-attention of a stack of a Transformer, over `pairs` of its n tokens in every layer.
 double self_attention_flops(const ModelConfig& config, StackChoice stack, double layers, double pairs, double n) {
   const SelfAttentionKind kind = block_of(config, stack).self_attention;
   const SelfAttentionRecipe recipe = recipe_of(kind);
-  const BlockConfig block = block_config(config.block, config.width.value_or(0), option_place);
-  const auto width = static_cast<double>(block.width), heads = static_cast<double>(block.heads);
+  const BlockOptions block = sized(config.block, config.width.value_or(0));
+  const auto width = static_cast<double>(config.width.value_or(0)), heads = static_cast<double>(*block.heads);
   if (!recipe.has_weights()) return layers * 4 * (n * width * width + pairs * width);  // cosines and sines
   double columns = width;  // of products of each pair, first those with values
   if (recipe.reads_keys && recipe_of(score_of(config)).compares_pairs) {
-    columns += width * (heads - static_cast<double>(recipe.fixed(block.heads))) / heads;
+    columns += width * (heads - static_cast<double>(recipe.fixed(*block.heads))) / heads;
   }
   if (kind == SelfAttentionKind::dense || kind == SelfAttentionKind::dense_attention) columns += width;
   if (block.positions == PositionKind::transformer_xl) columns += width;

@@ -78,7 +78,7 @@ std::vector<PositionEncodings> position_encodings(const TranslationRun& run, con
 }
 
 std::vector<PositionEncodings> position_encodings(const BertImpl& bert, const std::string& name) {
-  return added_by(bert, name, with_positions(bert.config().block.positions));
+  return added_by(bert, name, with_positions(bert.options().block.positions));
 }
 
 HeatMap heat_map(const PositionEncodings& positions, std::int64_t most_rows, std::int64_t most_columns) {

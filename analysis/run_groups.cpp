@@ -65,12 +65,12 @@ std::string changes_of_blocks(const ModelConfig& model) {
   return changes;
 }
 
-std::string describe(const LanguageOptions& options, std::int64_t vocabulary) {
-  const BertConfig stack = bert_config(options.stack, vocabulary, AttentionPlace::decoder);
-  const std::string size = fmt::format("{} of {}", counted(stack.layers, "layer"), stack.block.width);
+std::string describe(const LanguageOptions& options) {
+  const StackOptions stack = sized(options.stack);
+  const std::string size = fmt::format("{} of {}", counted(*stack.layers, "layer"), *stack.width);
   if (options.is_recurrent()) return fmt::format("{}: {}", name_of(options.cell), size);
-  return fmt::format("transformer: {}, {} heads, positions {}", size, stack.block.heads,
-                     name_of(options.stack.block.positions));
+  return fmt::format("transformer: {}, {} heads, positions {}", size, *stack.block.heads,
+                     name_of(stack.block.positions));
 }
 
 std::string describe(const ModelConfig& model) {
@@ -79,8 +79,8 @@ std::string describe(const ModelConfig& model) {
   switch (model.model) {
     case ModelKind::transformer:
       return fmt::format("transformer: {}, {} heads, score {}{}", size,
-                         block_config(model.block, model.width.value_or(0), option_place).heads,
-                         name_of(score_of(model)), changes_of_blocks(model));
+                         *sized(model.block, model.width.value_or(0)).heads, name_of(score_of(model)),
+                         changes_of_blocks(model));
     case ModelKind::fixed:
       return fmt::format("fixed: {}, context {}; {}", name_of(cell_of(model)), name_of(model.context), size);
     case ModelKind::luong:
@@ -209,7 +209,7 @@ RunConditions conditions_of(const TrainedLanguageRun& run) {
   const OptionTexts model = texts_of(bind(run.run.options));
   RunConditions conditions{run};
   conditions.family = name_of(run.run.options.cell);
-  conditions.description = describe(run.run.options, run.run.tokenizer.size());
+  conditions.description = describe(run.run.options);
   conditions.options = options_in(bind(run.config), bind(default_config), model);
   for (const RecordedOption& option : options_in(bind(run.run.options), bind(default_model), model)) {
     const auto found = std::ranges::find(conditions.options, option.name, &RecordedOption::name);

@@ -31,7 +31,7 @@ SentenceModel SentenceModel::of(const BertRun& run) {
           .tokenizer = run.tokenizer,
           .begin = run.tokenizer.special().cls,
           .end = run.tokenizer.special().sep,
-          .longest = bert->config().max_length,
+          .longest = bert->options().max_positions,
           .module = run.model.ptr(),
           .initial = {.matrices = run.options.initialiser},
           .read = [bert](const Sequences& tokens, Pass& pass) { bert->forward(one_segment(tokens), pass); }};

@@ -147,7 +147,7 @@ MaskedTexts::MaskedTexts(const BertRun& run, std::span<const std::string> texts,
   ensure(run.fills_masks(), "the run has the head for masked tokens");
   if (run.is_permuted()) masking.masked = 1;  // a query asks for [MASK]
   const MaskVocabulary vocabulary(run.tokenizer);
-  const std::size_t most = run.model->bert->config().max_length - 2;
+  const std::size_t most = run.model->bert->options().max_positions - 2;
   for (const std::string& line : texts) {
     Text& text = texts_.emplace_back();
     text.ids = run.tokenizer.encode_beginning(line, most).ids;

@@ -164,12 +164,11 @@ ExplainedClassifier::ExplainedClassifier(const TextModelImpl& model, const TextM
         fmt::format("{}: its --pooling is {}: no query of attention stands for the prediction", run, name_of(pooling)),
         "give a run with --pooling attention, or of a BERT with --pooling cls");
   }
-  if (!recipe_of(bert->config().block.self_attention).has_weights()) {
+  if (!recipe_of(bert->options().block.self_attention).has_weights()) {
     throw UserError(run + ": its encoder mixes tokens without weights", "give a run of a model with self-attention");
   }
-  layer_ = bert->config().layers - 1;
-  const BlockConfig& block = bert->config().block;
-  heads_ = std::ssize(kept_heads(block.pruned, place_, layer_, block.heads));
+  layer_ = *bert->options().layers - 1;
+  heads_ = std::ssize(bert->options().block.kept(place_, layer_));
 }
 
 std::string ExplainedClassifier::attention() const {

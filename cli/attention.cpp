@@ -129,7 +129,7 @@ WordsInPieces words_of(const Tokenizer& tokenizer, const Sample& sample) {
 using TakeSamples = std::function<void(const std::vector<Sample>&)>;
 
 std::int64_t read_samples(InputLines& input, const BertRun& run, const TakeSamples& take) {
-  SampleMaker maker(run.tokenizer, {.length = run.model->bert->config().max_length});
+  SampleMaker maker(run.tokenizer, {.length = run.model->bert->options().max_positions});
   for (std::string line; input.next(line);) {
     std::vector<Sample> samples;
     if (!is_blank(line)) {
@@ -173,7 +173,7 @@ Bert encoder_of(const TextRun& run, const std::string& name) {
 template <class EncoderRun>
 void observe(const AttentionCommandConfig& config, const EncoderRun& run, InputLines& input) {
   const Bert bert = encoder_of(run, config.run);
-  if (!recipe_of(bert->config().block.self_attention).has_weights()) {
+  if (!recipe_of(bert->options().block.self_attention).has_weights()) {
     throw UserError(config.run + ": its encoder mixes tokens by a Fourier transform, which has no attention weights",
                     "give a run with another --self-attention");
   }
@@ -257,9 +257,9 @@ void run(const AttentionCommandConfig& config, const OptionOrigins& /*origins*/)
   config.check_files();
   if (config.positions) return show_positions(config);
   InputLines input(config.input, config.lines);  // opened first, to report an unreadable file at once
-  }
-  std::visit([&](const auto& run) { observe(config, run, input); }, load_run(config.run, config.use));
-  input.log_counts();
+}
+std::visit([&](const auto& run) { observe(config, run, input); }, load_run(config.run, config.use));
+input.log_counts();
 }
 
 }  // namespace

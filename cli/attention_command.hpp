@@ -21,7 +21,6 @@
 #include "eval/translate.hpp"
 #include "models/run/device.hpp"
 #include "models/run/run.hpp"
-#include "models/run/text_run.hpp"
 
 namespace attend {
 

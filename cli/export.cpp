@@ -50,7 +50,7 @@ void write_tokenizer(const fs::path& directory, const Tokenizer& tokenizer, std:
 
 void write(const fs::path& output, const NamedTensors& weights, const HfConfig& theirs, const Tokenizer& tokenizer) {
   StagedDirectory staged(output);
-  const std::int64_t positions = bert_config(theirs.options, tokenizer.size()).max_length;
+  const std::int64_t positions = theirs.options.max_positions;
   write_file_atomic(staged.path() / "config.json", to_hf_config(theirs));
   save_tensors(staged.path() / "model.safetensors", to_hf(weights, theirs), {{"format", "pt"}});
   write_tokenizer(staged.path(), tokenizer, positions, TextsFor::encoder);

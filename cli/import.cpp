@@ -119,10 +119,10 @@ LabelledTask task_of(const HfConfig& config, const std::string& name, const fs::
 
 // Refuses a config.json that describes more weights than the file can contain, before they are allocated.
 void refuse_larger_bert(const HfConfig& config, const fs::path& weights, const fs::path& file) {
-  const BertConfig bert = bert_config(config.options, config.vocabulary);
-  const auto width = static_cast<double>(bert.block.width), feed_forward = static_cast<double>(bert.block.feed_forward);
-  const double numbers = static_cast<double>(bert.layers) * width * (4 * width + 2 * feed_forward) +
-                         static_cast<double>(bert.vocabulary + bert.max_length) * width;
+  const StackOptions& stack = config.options;
+  const auto width = static_cast<double>(*stack.width), inner = static_cast<double>(*stack.block.feed_forward);
+  const double numbers = static_cast<double>(*stack.layers) * width * (4 * width + 2 * inner) +
+                         static_cast<double>(config.vocabulary + stack.max_positions) * width;
   refuse_larger_model(numbers, fs::file_size(weights), weights, file);
 }
 
@@ -217,7 +217,7 @@ void import_bert(const ImportConfig& config) {
     save_run_task(task, staged.path());
     write_only_checkpoint(staged.path(), parameters_of(*model), identity_of(options, task, tokenizer));
   } else {
-    const BertForPretraining model(bert_config(theirs.options, tokenizer.size()));
+    const BertForPretraining model(theirs.options, tokenizer.size());
     initialise(*model, 1);
     const NamedTensors present = parameters_in(weights, *model, theirs);
     check_report(load_hf_weights(weights, *model, present, theirs), weights, config.allow_missing);

@@ -157,7 +157,7 @@ void about_model(const fs::path& run, const ModelConfig& /*model*/) {
   if (!tokenizers.joint()) about_tokenizer("target tokenizer", tokenizers.tgt);
 }
 
-void about_model(const fs::path& run, const BertOptions& options) {
+void about_model(const fs::path& run, const StackOptions& options) {
   say("objective", name_of(objective_of_run(run)));
   about_options(options);
   about_tokenizer("tokenizer", load_run_tokenizer(run));

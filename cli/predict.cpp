@@ -135,9 +135,9 @@ void predict_tuned(PredictConfig config, const OptionOrigins& origins, const Tex
   refuse_inapplicable(config, given_place(origins), facts_of(run.task.kind));
   adopt_answers(config.answers, config.run, origins);
   if (!run.task.may_lack_answers && origins.given("null-threshold")) {
-    throw UserError(origins("null-threshold") + " has no meaning for " + config.run +
-                        ": every question of its task has an answer",
-                    "leave it out");
+    throw UserError(
+        origins("null-threshold") + " has no meaning for " + config.run + ": every question of its task has an answer",
+        "leave it out");
   }
   const torch::Device device = device_named(config.use.device);
   const auto answer_all = [&](const TaskSplit& split, WorkProgress& progress) {
@@ -212,7 +212,7 @@ void fill(const PredictConfig& config) {
     progress.add();
   }
   input.log_counts();
-  if (num_cut > 0) log::warn("{} cut to {} tokens", counted(num_cut, "text"), run.model->bert->config().max_length);
+  if (num_cut > 0) log::warn("{} cut to {} tokens", counted(num_cut, "text"), run.model->bert->options().max_positions);
   if (num_without > 0) log::warn("{} without [MASK]: nothing to fill in", counted(num_without, "text"));
 }
 

@@ -31,7 +31,7 @@ std::vector<float> mean_of(const at::Tensor& states_KH, bool normalise) {
 SentenceEncoder SentenceEncoder::of(const Bert& bert) {
   return {.states = [bert](const SegmentedSequences& input, Pass& pass,
                            const std::optional<Selection>& selected) { return bert->forward(input, pass, selected); },
-          .longest = bert->config().max_length,
+          .longest = bert->options().max_positions,
           .device = bert->parameters().front().device()};
 }
 
@@ -111,7 +111,7 @@ void remove_space(const Tokenizer& tokenizer, std::vector<std::int32_t>& ids) {
 FilledText fill_masks(const BertForPretrainingImpl& model, const Tokenizer& tokenizer, std::string_view text,
                       std::int64_t count) {
   const torch::NoGradGuard no_grad;
-  const auto longest = static_cast<std::size_t>(model.bert->config().max_length) - 1;  // before [SEP]
+  const auto longest = static_cast<std::size_t>(model.bert->options().max_positions) - 1;  // before [SEP]
   FilledText filled;
   std::vector<std::int64_t> ids = {tokenizer.special().cls}, masked;
   for (std::size_t begin = 0;;) {
@@ -212,7 +212,7 @@ std::vector<TextScore> pseudo_log_likelihood(const BertRun& run, std::span<const
                                              const ScoreConfig& config, WorkProgress* progress) {
   ensure(run.fills_masks(), "the run has the head for masked tokens");
   const BertForPretrainingImpl& model = *run.model;
-  const std::int64_t longest = model.bert->config().max_length;
+  const std::int64_t longest = model.bert->options().max_positions;
   std::vector<TextScore> scores(lines.size());
   std::vector<std::vector<std::int32_t>> texts(lines.size());
   std::vector<CopyOfLine> copies;

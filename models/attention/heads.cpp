@@ -20,25 +20,23 @@ using torch::Tensor;
 
 namespace {
 
-std::shared_ptr<Scope> scope_of(const HeadsConfig& config) {
+std::shared_ptr<Scope> scope_of(const BlockOptions& options, const AttentionShape& shape) {
   std::shared_ptr<Scope> scope = std::make_shared<GlobalScope>();
-  if (config.place == AttentionPlace::cross) return scope;
-  if (config.causal) scope = std::make_shared<CausalScope>();
-  if (config.self_window > 0) scope = std::make_shared<SelfWindowScope>(std::move(scope), config.self_window);
-  return recipe_of(config.positions)
-      .around(scope,
-              {.heads = config.heads, .kept = config.kept, .width = config.head_width(), .causal = config.causal});
+  if (shape.place == AttentionPlace::cross) return scope;
+  if (shape.causal()) scope = std::make_shared<CausalScope>();
+  if (options.self_window > 0) scope = std::make_shared<SelfWindowScope>(std::move(scope), options.self_window);
+  return recipe_of(options.positions).around(scope, shape);
 }
 
-std::shared_ptr<Score> score_of(const HeadsConfig& config) {
-  const std::int64_t width = config.head_width();
-  const ScoreWidths widths{.heads = config.count(),
+std::shared_ptr<Score> score_of(const BlockOptions& options, const AttentionShape& shape) {
+  const std::int64_t width = shape.head_width();
+  const ScoreWidths widths{.heads = shape.count(),
                            .query_width = width,
                            .memory_width = width,
-                           .longest = config.longest,
-                           .deviation = config.deviation};
-  if (config.place == AttentionPlace::cross) return recipe_of(config.score).make(widths);
-  return recipe_of(config.self_attention).make(widths, config.score);
+                           .longest = shape.longest,
+                           .deviation = shape.score_deviation};
+  if (shape.place == AttentionPlace::cross) return recipe_of(options.score).make(widths);
+  return recipe_of(options.self_attention).make(widths, options.score);
 }
 
 // Expresses the causal mask as biases by distance, for queries that are only some of their sentence's tokens.
@@ -56,8 +54,12 @@ Tensor rows_of(const Tensor& x_BNTD, const Layout* queries) {
 
 }  // namespace
 
-Heads::Heads(const HeadsConfig& config) : config_(config), score_(score_of(config)), scope_(scope_of(config)) {
-  ensure(config.width % config.heads == 0, "heads divide the width");
+Heads::Heads(const BlockOptions& options, const AttentionShape& shape)
+    : shape_(shape),
+      dropout_(options.attention_dropout),
+      score_(score_of(options, shape)),
+      scope_(scope_of(options, shape)) {
+  ensure(shape.width % shape.heads == 0, "heads divide the width");
 }
 
 void Heads::register_in(torch::nn::Module& model) const {
@@ -67,10 +69,10 @@ void Heads::register_in(torch::nn::Module& model) const {
 
 Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, ops::HeadsForm form, const FusedOp& fused,
                      const std::function<Padded()>& pad) const {
-  const bool observed = pass.observes_attention(config_.place, layer), edited = pass.edits(config_.place, layer);
+  const bool observed = pass.observes_attention(shape_.place, layer), edited = pass.edits(shape_.place, layer);
   const std::optional<ops::HeadEnergy> energy = score_->head_energy();
-  form.heads = config_.count();
-  form.dropout = pass.dropout(config_.dropout);
+  form.heads = shape_.count();
+  form.dropout = pass.dropout(dropout_);
   form.energy = energy.value_or(ops::HeadEnergy{});
   form.longest = std::max<std::int64_t>(1, form.longest);
   Tensor context_MH;
@@ -87,14 +89,14 @@ Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, ops::Heads
   }
   const Window window = scope_->window(q_BNTD, places);
   Tensor weights_BNTS = window.scaled(window.softmax(score_->energies(q_BNTD, keys_BNSA, places)));
-  weights_BNTS = pass.edited(config_.place, layer, weights_BNTS, places);
+  weights_BNTS = pass.edited(shape_.place, layer, weights_BNTS, places);
   if (layout != nullptr) {
     weights_BNTS = weights_BNTS.masked_fill(layout->on(q.device()).padding_BT.unsqueeze(1).unsqueeze(3), 0);
   }
   if (observed) {
-    pass.observer()->on_attention(config_.place, layer, weights_BNTS);
+    pass.observer()->on_attention(shape_.place, layer, weights_BNTS);
     if (pass.observer()->wants_operands()) {
-      pass.observer()->on_operands(config_.place, layer, {score_, scope_, q_BNTD, keys_BNSA, v_BNSD, places});
+      pass.observer()->on_operands(shape_.place, layer, {score_, scope_, q_BNTD, keys_BNSA, v_BNSD, places});
     }
   }
   if (context_MH.defined()) return context_MH;
@@ -103,7 +105,7 @@ Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, ops::Heads
 }
 
 Tensor Heads::split(const Tensor& x_BTH) const {
-  return x_BTH.to(at::kFloat).unflatten(2, {config_.count(), -1}).transpose(1, 2);
+  return x_BTH.to(at::kFloat).unflatten(2, {shape_.count(), -1}).transpose(1, 2);
 }
 
 Tensor Heads::prepared(const Tensor& stored_BSC) const {
@@ -115,7 +117,7 @@ Tensor Heads::stored(const Tensor& kv_MC) const {
   if (!score_->keeps_prepared_keys()) return kv_MC;
   const std::vector<Tensor> k_v = kv_MC.chunk(2, 1);
   const auto prepare = [&](const Tensor& keys_NMD) { return score_->prepare(keys_NMD); };
-  return at::cat({by_heads(k_v[0], config_.count(), prepare), k_v[1].to(at::kFloat)}, 1);
+  return at::cat({by_heads(k_v[0], shape_.count(), prepare), k_v[1].to(at::kFloat)}, 1);
 }
 
 Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, const Tensor& places_M,
@@ -134,7 +136,7 @@ Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, 
   const auto pad = [&]() -> Padded {
     const auto padded = [&](const Tensor& x_MH, const Layout& layout) { return split(ops::pad(x_MH, layout)); };
     const Tensor k_BSC = ops::pad(rows.k(), keys);
-    const bool to_memory = config_.place == AttentionPlace::cross;
+    const bool to_memory = shape_.place == AttentionPlace::cross;
     return {
         .q_BNTD = padded(rows.q(), queries),
         .keys_BNSA = to_memory ? prepared(k_BSC) : score_->prepare(split(k_BSC)),

@@ -14,6 +14,7 @@
 #include "models/attention/parts.hpp"
 #include "models/layers/pass.hpp"
 #include "models/ops/attention.hpp"
+#include "models/transformer/block_options.hpp"
 
 namespace attend {
 
@@ -26,25 +27,6 @@ namespace attend {
 //
 // Legend: docs/architecture.md; C = 2H (k | v) or 3H (q | k | v), unless stored keys have another width.
 
-struct HeadsConfig {
-  AttentionPlace place = AttentionPlace::encoder;
-  std::int64_t width = 0;               // of all heads, pruned ones included
-  std::int64_t heads = 1;               // pruned ones included
-  std::vector<std::int64_t> kept = {};  // the heads that are not pruned, ascending; empty: all
-  ScoreKind score = ScoreKind::scaled_dot;
-  PositionKind positions = PositionKind::sinusoidal;
-  std::int64_t longest = 0;  // rows of the tables of Synthesizers
-  double deviation = 0;      // standard deviation of initial weights of maps in a score; 0: Xavier's rule
-  SelfAttentionKind self_attention = SelfAttentionKind::attention;
-  std::int64_t self_window = 0;  // 0: none
-  bool causal = false;
-  double dropout = 0;  // on the weights
-
-  std::int64_t count() const { return kept.empty() ? heads : std::ssize(kept); }  // N
-  std::int64_t head_width() const { return width / heads; }                       // D
-  std::int64_t columns() const { return count() * head_width(); }                 // H
-};
-
 // The order in which tokens become known, independent of their positions: a query attends only to keys whose rank is
 // not above its own. int64; undefined: no such restriction.
 struct TokenRanks {
@@ -54,7 +36,7 @@ struct TokenRanks {
 
 class Heads {
  public:
-  explicit Heads(const HeadsConfig& config);
+  Heads(const BlockOptions& options, const AttentionShape& shape);
 
   // Registers the parts with parameters as modules of the model.
   void register_in(torch::nn::Module& model) const;
@@ -98,7 +80,8 @@ class Heads {
   // The prepared keys [B, N, S, A] of stored ones [B, S, N * A].
   torch::Tensor prepared(const torch::Tensor& stored_BSC) const;
 
-  HeadsConfig config_;
+  AttentionShape shape_;
+  double dropout_;  // on the weights
   std::shared_ptr<Score> score_;
   std::shared_ptr<Scope> scope_;
 };

@@ -12,24 +12,26 @@ namespace {
 // 1 / sqrt(2).
 constexpr double kFusedGain = 0.70710678118654752;
 
-Linear projection(torch::nn::Module& module, const char* name, const MultiHeadConfig& config, LinearConfig form,
-                  double scale = 1) {
-  if (form.in == 0) form.in = config.heads.width;
-  form.bias = config.bias, form.gain *= scale, form.deviation = scale * config.deviation;
-  return module.register_module(name, Linear(form));
-}
+// Makes the maps of one attention.
+struct Maker {
+  torch::nn::Module& module;
+  const BlockOptions& options;
+  const AttentionShape& shape;
 
-Linear output_projection(torch::nn::Module& module, const MultiHeadConfig& config) {
-  return projection(module, "out_proj", config, {.in = config.heads.columns(), .out = config.heads.width},
-                    config.output_scale);
-}
+  Linear map(const char* name, LinearConfig form, double scale = 1) const {
+    if (form.in == 0) form.in = shape.width;
+    form.bias = options.attention_bias, form.gain *= scale, form.deviation = scale * shape.deviation;
+    return module.register_module(name, Linear(form));
+  }
+  Linear output() const { return map("out_proj", {.in = shape.columns(), .out = shape.width}, shape.output_scale); }
+};
 
 class FusedProjections final : public Projections {
  public:
-  FusedProjections(torch::nn::Module& module, const MultiHeadConfig& config)
-      : width_(config.heads.columns()),
-        in_proj_(projection(module, "in_proj", config, {.out = 3 * width_, .fused = 3, .gain = kFusedGain})),
-        out_proj_(output_projection(module, config)) {}
+  explicit FusedProjections(const Maker& make)
+      : width_(make.shape.columns()),
+        in_proj_(make.map("in_proj", {.out = 3 * width_, .fused = 3, .gain = kFusedGain})),
+        out_proj_(make.output()) {}
 
   Tensor queries(const Tensor& x_MH) const override { return part(x_MH, 0, width_); }
   Tensor keys_values(const Tensor& x_MH) const override { return part(x_MH, width_, 2 * width_); }
@@ -50,11 +52,10 @@ class FusedProjections final : public Projections {
 
 class SeparateProjections final : public Projections {
  public:
-  SeparateProjections(torch::nn::Module& module, const MultiHeadConfig& config)
-      : q_proj_(projection(module, "q_proj", config, {.out = config.heads.columns(), .gain = kFusedGain})),
-        kv_proj_(
-            projection(module, "kv_proj", config, {.out = 2 * config.heads.columns(), .fused = 2, .gain = kFusedGain})),
-        out_proj_(output_projection(module, config)) {}
+  explicit SeparateProjections(const Maker& make)
+      : q_proj_(make.map("q_proj", {.out = make.shape.columns(), .gain = kFusedGain})),
+        kv_proj_(make.map("kv_proj", {.out = 2 * make.shape.columns(), .fused = 2, .gain = kFusedGain})),
+        out_proj_(make.output()) {}
 
   Tensor queries(const Tensor& x_MH) const override { return q_proj_->forward(x_MH); }
   Tensor keys_values(const Tensor& x_MH) const override { return kv_proj_->forward(x_MH); }
@@ -76,13 +77,13 @@ struct Maps {
 
 class SomeProjections final : public Projections {
  public:
-  SomeProjections(torch::nn::Module& module, const MultiHeadConfig& config, const Maps& maps)
-      : heads_(config.heads),
+  SomeProjections(const Maker& make, const Maps& maps)
+      : shape_(make.shape),
         shared_(maps.shared),
-        q_proj_(map(module, "q_proj", config, maps.queries, {.out = maps.compared, .gain = kFusedGain})),
-        k_proj_(map(module, "k_proj", config, maps.keys && !maps.shared, {.out = maps.compared, .gain = kFusedGain})),
-        v_proj_(map(module, "v_proj", config, maps.values, {.out = config.heads.columns(), .gain = kFusedGain})),
-        out_proj_(maps.output ? output_projection(module, config) : nullptr) {}
+        q_proj_(maps.queries ? make.map("q_proj", {.out = maps.compared, .gain = kFusedGain}) : nullptr),
+        k_proj_(maps.keys && !maps.shared ? make.map("k_proj", {.out = maps.compared, .gain = kFusedGain}) : nullptr),
+        v_proj_(maps.values ? make.map("v_proj", {.out = shape_.columns(), .gain = kFusedGain}) : nullptr),
+        out_proj_(maps.output ? make.output() : nullptr) {}
 
   Tensor queries(const Tensor& x_MH) const override { return mapped(q_proj_, x_MH); }
   Tensor keys_values(const Tensor& x_MH) const override {
@@ -97,57 +98,52 @@ class SomeProjections final : public Projections {
   }
 
  private:
-  static Linear map(torch::nn::Module& module, const char* name, const MultiHeadConfig& config, bool exists,
-                    const LinearConfig& form) {
-    return exists ? projection(module, name, config, form) : nullptr;
-  }
   Tensor mapped(const Linear& map, const Tensor& x_MH) const {
     if (!map) return of_kept_heads(x_MH);
     const Tensor y = map->forward(x_MH);
-    const std::int64_t missing = heads_.columns() - y.size(1);
+    const std::int64_t missing = shape_.columns() - y.size(1);
     return missing == 0 ? y : at::constant_pad_nd(y, {missing, 0});
   }
   Tensor of_kept_heads(const Tensor& x_MH) const {
-    if (heads_.count() == heads_.heads) return x_MH;
-    const std::int64_t width = heads_.head_width();
+    if (shape_.count() == shape_.heads) return x_MH;
+    const std::int64_t width = shape_.head_width();
     std::vector<Tensor> columns;
-    columns.reserve(heads_.kept.size());
-    for (const std::int64_t head : heads_.kept) columns.push_back(x_MH.narrow(1, head * width, width));
+    columns.reserve(shape_.kept.size());
+    for (const std::int64_t head : shape_.kept) columns.push_back(x_MH.narrow(1, head * width, width));
     return at::cat(columns, 1);
   }
 
-  HeadsConfig heads_;
+  AttentionShape shape_;
   bool shared_;
   Linear q_proj_, k_proj_, v_proj_, out_proj_;
 };
 
-std::unique_ptr<Projections> make_projections(torch::nn::Module& module, const MultiHeadConfig& config) {
-  if (config.heads.place == AttentionPlace::cross) return std::make_unique<SeparateProjections>(module, config);
-  const SelfAttentionRecipe recipe = recipe_of(config.heads.self_attention);
-  const ProjectionKind kind = config.projections;
-  const std::int64_t heads = config.heads.heads;
+std::unique_ptr<Projections> make_projections(const Maker& make) {
+  if (make.shape.place == AttentionPlace::cross) return std::make_unique<SeparateProjections>(make);
+  const SelfAttentionRecipe recipe = recipe_of(make.options.self_attention);
+  const ProjectionKind kind = make.options.projections;
+  const std::int64_t columns = make.shape.columns();
   const bool compares = kind == ProjectionKind::all || kind == ProjectionKind::shared_qk;
   const Maps maps{.queries = compares && recipe.reads_queries,
                   .keys = compares && recipe.reads_keys,
                   .values = kind != ProjectionKind::none,
                   .output = kind != ProjectionKind::none,
                   .shared = kind == ProjectionKind::shared_qk && recipe.reads_keys,
-                  .compared = config.heads.columns() - recipe.fixed(heads) * config.heads.head_width()};
-  if (kind == ProjectionKind::all && maps.queries && maps.keys && maps.compared == config.heads.columns()) {
-    return std::make_unique<FusedProjections>(module, config);
+                  .compared = columns - recipe.fixed(make.shape.heads) * make.shape.head_width()};
+  if (kind == ProjectionKind::all && maps.queries && maps.keys && maps.compared == columns) {
+    return std::make_unique<FusedProjections>(make);
   }
-  return std::make_unique<SomeProjections>(module, config, maps);
+  return std::make_unique<SomeProjections>(make, maps);
 }
 
 }  // namespace
 
-MultiHeadAttentionImpl::MultiHeadAttentionImpl(const MultiHeadConfig& config)
-    : projections_(make_projections(*this, config)), heads_(config.heads) {
+MultiHeadAttentionImpl::MultiHeadAttentionImpl(const BlockOptions& options, const AttentionShape& shape)
+    : projections_(make_projections({*this, options, shape})), heads_(options, shape) {
   heads_.register_in(*this);
-  const HeadsConfig& heads = config.heads;
-  const bool compares = heads.place != AttentionPlace::cross && recipe_of(heads.self_attention).reads_keys;
-  if (compares && recipe_of(heads.positions).turns) rotary_.emplace(*this, heads.head_width());
-  if (config.gates) gates_ = register_module("gates", std::make_shared<LearntGates>(heads.place, heads.count()));
+  const bool compares = shape.place != AttentionPlace::cross && recipe_of(options.self_attention).reads_keys;
+  if (compares && recipe_of(options.positions).turns) rotary_.emplace(*this, shape.head_width());
+  if (shape.gates) gates_ = register_module("gates", std::make_shared<LearntGates>(shape.place, shape.count()));
 }
 
 Tensor MultiHeadAttentionImpl::output(const Tensor& context_MH, Pass& pass) const {

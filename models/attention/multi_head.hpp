@@ -33,15 +33,6 @@
 
 namespace attend {
 
-struct MultiHeadConfig {
-  HeadsConfig heads;
-  ProjectionKind projections = ProjectionKind::all;  // of self-attention
-  bool bias = true;
-  bool gates = false;       // a learnt gate for each head
-  double deviation = 0;     // standard deviation of initial weights; 0: Xavier's rule
-  double output_scale = 1;  // factor of the deviation of out_proj
-};
-
 // Maps the input to queries, keys and values, and the heads' vectors to the output.
 class Projections {
  public:
@@ -60,7 +51,7 @@ struct DecoderMemory {
 
 class MultiHeadAttentionImpl : public torch::nn::Module {
  public:
-  explicit MultiHeadAttentionImpl(const MultiHeadConfig& config);
+  MultiHeadAttentionImpl(const BlockOptions& options, const AttentionShape& shape);
 
   // Self-attention within each sentence of x_MH: [M, H]; or only that of the selected tokens, to all tokens: [K, H].
   // With two streams, `layout` is that of both.

@@ -37,28 +37,28 @@ ScoreRecipe recipe_of(ScoreKind kind) {
 }
 
 PositionRecipe recipe_of(PositionKind kind) {
-  const auto unchanged = [](std::shared_ptr<Scope> scope, const HeadsOfScope& /*heads*/) { return scope; };
+  const auto unchanged = [](std::shared_ptr<Scope> scope, const AttentionShape& /*shape*/) { return scope; };
   switch (kind) {
     case PositionKind::sinusoidal: return {.adds_sinusoids = true, .around = unchanged};
     case PositionKind::learned: return {.adds_table = true, .around = unchanged};
     case PositionKind::none: return {.around = unchanged};
     case PositionKind::rotary: return {.turns = true, .around = unchanged};
     case PositionKind::relative:
-      return {.around = [](std::shared_ptr<Scope> scope, const HeadsOfScope& heads) {
-        return std::make_shared<RelativeScope>(std::move(scope), heads.width, heads.causal);
+      return {.around = [](std::shared_ptr<Scope> scope, const AttentionShape& shape) {
+        return std::make_shared<RelativeScope>(std::move(scope), shape.head_width(), shape.causal());
       }};
     case PositionKind::t5:
-      return {.around = [](std::shared_ptr<Scope> scope, const HeadsOfScope& heads) {
-        return std::make_shared<T5Scope>(std::move(scope), heads.count(), heads.heads * heads.width, heads.causal);
+      return {.around = [](std::shared_ptr<Scope> scope, const AttentionShape& shape) {
+        return std::make_shared<T5Scope>(std::move(scope), shape.count(), shape.width, shape.causal());
       }};
     case PositionKind::alibi:
-      return {.around = [](std::shared_ptr<Scope> scope, const HeadsOfScope& heads) {
-        return std::make_shared<AlibiScope>(std::move(scope), heads.heads, heads.kept);
+      return {.around = [](std::shared_ptr<Scope> scope, const AttentionShape& shape) {
+        return std::make_shared<AlibiScope>(std::move(scope), shape.heads, shape.kept);
       }};
     case PositionKind::transformer_xl:
-      return {.around = [](std::shared_ptr<Scope> scope, const HeadsOfScope& heads) {
-        return std::make_shared<TransformerXlScope>(std::move(scope), heads.count(), heads.width,
-                                                    heads.heads * heads.width, heads.causal);
+      return {.around = [](std::shared_ptr<Scope> scope, const AttentionShape& shape) {
+        return std::make_shared<TransformerXlScope>(std::move(scope), shape.count(), shape.head_width(), shape.width,
+                                                    shape.causal());
       }};
   }
   return {};

@@ -23,14 +23,23 @@ struct ScoreRecipe {
 };
 ScoreRecipe recipe_of(ScoreKind kind);
 
-// The heads of one layer of attention.
-struct HeadsOfScope {
+// One attention of a stack, without its options. Pruned heads count neither in N nor in H.
+struct AttentionShape {
+  AttentionPlace place = AttentionPlace::encoder;
+  std::int64_t width = 0;               // of all heads, pruned ones included
   std::int64_t heads = 1;               // pruned ones included
-  std::vector<std::int64_t> kept = {};  // those that are not pruned, ascending; empty: all
-  std::int64_t width = 0;               // of each head
-  bool causal = false;
+  std::vector<std::int64_t> kept = {};  // the heads that are not pruned, ascending; empty: all
+  std::int64_t longest = 0;             // rows of tables of positions
+  // Standard deviations of initial weights, of maps in a score and of projections; 0: Xavier's rule.
+  double score_deviation = 0;
+  double deviation = 0;
+  double output_scale = 1;  // factor of the deviation of out_proj
+  bool gates = false;       // a learnt gate for each head
 
-  std::int64_t count() const { return kept.empty() ? heads : std::ssize(kept); }
+  bool causal() const { return place == AttentionPlace::decoder; }
+  std::int64_t count() const { return kept.empty() ? heads : std::ssize(kept); }  // N
+  std::int64_t head_width() const { return width / heads; }                       // D
+  std::int64_t columns() const { return count() * head_width(); }                 // H
 };
 // How a Transformer encodes positions: by sinusoids or a learnt table, added to the embeddings, by turning queries and
 // keys, or by a scope around that of self-attention. Attention to a memory does not see positions.
@@ -39,7 +48,7 @@ struct PositionRecipe {
   bool adds_table = false;
   bool turns = false;
   bool is_added() const { return adds_sinusoids || adds_table; }
-  std::function<std::shared_ptr<Scope>(std::shared_ptr<Scope> scope, const HeadsOfScope& heads)> around;
+  std::function<std::shared_ptr<Scope>(std::shared_ptr<Scope> scope, const AttentionShape& shape)> around;
 };
 PositionRecipe recipe_of(PositionKind kind);
 

@@ -17,27 +17,27 @@ using torch::Tensor;
 
 namespace {
 
-LinearConfig linear(const BertConfig& config, std::int64_t in, std::int64_t out) {
-  return {.in = in, .out = out, .deviation = config.block.deviation};
+LinearConfig linear(const StackOptions& options, std::int64_t in, std::int64_t out) {
+  return {.in = in, .out = out, .deviation = options.deviation()};
 }
 
-EmbeddingConfig table_of(const BertConfig& config, std::int64_t rows, bool sinusoids = false) {
+EmbeddingConfig table_of(const StackOptions& options, std::int64_t rows, bool sinusoids = false) {
   return {
-      .vocabulary = rows, .width = config.embedding_width, .deviation = config.block.deviation, .sinusoids = sinusoids};
+      .vocabulary = rows, .width = *options.embedding_width, .deviation = options.deviation(), .sinusoids = sinusoids};
 }
 
 }  // namespace
 
-BertEmbeddingsImpl::BertEmbeddingsImpl(const BertConfig& config)
-    : dropout_(config.block.dropout),
-      word_embeddings_(register_module("word_embeddings", Embedding(table_of(config, config.vocabulary)))),
-      positions_(*this, config.block.positions, "position_embeddings",
-                 table_of(config, config.max_length, config.sinusoids), config.block.deviation * std::numbers::sqrt2),
-      token_type_embeddings_(register_module("token_type_embeddings", Embedding(table_of(config, kBertSegments)))),
-      norm_(register_module("LayerNorm", LayerNorm(config.embedding_width, config.block.norm_eps))) {
-  ensure(config.embedding_width <= config.block.width, "embeddings are not wider than the blocks");
-  if (config.embedding_width == config.block.width) return;
-  projection_ = register_module("projection", Linear(linear(config, config.embedding_width, config.block.width)));
+BertEmbeddingsImpl::BertEmbeddingsImpl(const StackOptions& options, std::int64_t vocabulary)
+    : dropout_(options.dropout),
+      word_embeddings_(register_module("word_embeddings", Embedding(table_of(options, vocabulary)))),
+      positions_(*this, options.block.positions, "position_embeddings",
+                 table_of(options, options.max_positions, options.initial_positions == InitialPositions::sinusoids),
+                 options.deviation() * std::numbers::sqrt2),
+      token_type_embeddings_(register_module("token_type_embeddings", Embedding(table_of(options, kBertSegments)))),
+      norm_(register_module("LayerNorm", LayerNorm(*options.embedding_width, kBertNormEps))) {
+  if (options.embedding_width == options.width) return;
+  projection_ = register_module("projection", Linear(linear(options, *options.embedding_width, *options.width)));
 }
 
 Tensor BertEmbeddingsImpl::forward(const SegmentedSequences& input, Pass& pass) const {
@@ -49,37 +49,37 @@ Tensor BertEmbeddingsImpl::forward(const SegmentedSequences& input, Pass& pass) 
   return projection_ ? projection_->forward(dropped_ME) : dropped_ME;
 }
 
-BertImpl::BertImpl(const BertConfig& config)
-    : config_(config),
-      embeddings_(register_module("embeddings", BertEmbeddings(config))),
-      encoder_(
-          register_module("encoder", Stack(config.layers, config.block, StackKind::encoder, config.share_layers))) {}
+BertImpl::BertImpl(const StackOptions& options, std::int64_t vocabulary, std::optional<std::int64_t> query)
+    : options_(resolve_stack(options, query ? StackUse::permuted : StackUse::masked)),
+      query_(query),
+      embeddings_(register_module("embeddings", BertEmbeddings(options_, vocabulary))),
+      encoder_(register_module("encoder", Stack(options_, StackForm{.norm_eps = kBertNormEps}))) {}
 
 Tensor BertImpl::forward(const SegmentedSequences& input, Pass& pass, const std::optional<Selection>& selected) const {
   const Layout& layout = input.tokens.layout;
-  ensure(layout.max_length <= config_.max_length, "no sequence is longer than the model reads");
+  ensure(layout.max_length <= options_.max_positions, "no sequence is longer than the model reads");
   return encoder_->forward(embeddings_->forward(input, pass),
                            {.layout = layout, .selected = selected ? &*selected : nullptr}, pass);
 }
 
 Tensor BertImpl::forward_queries(const SegmentedSequences& input, const Tensor& ranks_M, const Selection& queried,
                                  Pass& pass) const {
-  ensure(config_.query.has_value(), "the model has queries");
-  ensure(input.tokens.layout.max_length <= config_.max_length, "no sequence is longer than the model reads");
+  ensure(query_.has_value(), "the model has queries");
+  ensure(input.tokens.layout.max_length <= options_.max_positions, "no sequence is longer than the model reads");
   const TwoStreams streams(input.tokens.layout, queried, ranks_M);
   SegmentedSequences unknown = input;
-  unknown.tokens.ids_M = at::full_like(input.tokens.ids_M, *config_.query);
+  unknown.tokens.ids_M = at::full_like(input.tokens.ids_M, *query_);
   const Tensor tokens_MH = embeddings_->forward(input, pass);
   const Tensor queries_KH = queried.of(embeddings_->forward(unknown, pass));
   return encoder_->forward(streams.joined(tokens_MH, queries_KH),
                            {.layout = streams.layout, .selected = &streams.queries(), .streams = &streams}, pass);
 }
 
-MaskedLanguageHeadImpl::MaskedLanguageHeadImpl(const BertConfig& config)
-    : bias(register_parameter("bias", torch::zeros({config.vocabulary}))),
-      activation_(function_of(config.block.activation)),
-      dense_(register_module("dense", Linear(linear(config, config.block.width, config.embedding_width)))),
-      norm_(register_module("LayerNorm", LayerNorm(config.embedding_width, config.block.norm_eps))) {}
+MaskedLanguageHeadImpl::MaskedLanguageHeadImpl(const StackOptions& options, std::int64_t vocabulary)
+    : bias(register_parameter("bias", torch::zeros({vocabulary}))),
+      activation_(function_of(options.block.activation)),
+      dense_(register_module("dense", Linear(linear(options, *options.width, *options.embedding_width)))),
+      norm_(register_module("LayerNorm", LayerNorm(*options.embedding_width, kBertNormEps))) {}
 
 Tensor MaskedLanguageHeadImpl::transform(const Tensor& hidden_KH) const {
   return norm_->forward(dense_->forward(hidden_KH, activation_));
@@ -95,15 +95,17 @@ BertPoolerImpl::BertPoolerImpl(std::int64_t width, double deviation)
 
 Tensor BertPoolerImpl::forward(const Tensor& first_BH) const { return dense->forward(first_BH, ops::Activation::tanh); }
 
-BertForPretrainingImpl::BertForPretrainingImpl(const BertConfig& config)
-    : bert(register_module("bert", Bert(config))),
-      pooler(register_module("pooler", BertPooler(config.block.width, config.block.deviation))),
-      predictions(register_module("predictions", MaskedLanguageHead(config))),
-      seq_relationship(register_module("seq_relationship", Linear(linear(config, config.block.width, 2)))) {}
+BertForPretrainingImpl::BertForPretrainingImpl(const StackOptions& options, std::int64_t vocabulary,
+                                               std::optional<std::int64_t> query)
+    : bert(register_module("bert", Bert(options, vocabulary, query))),
+      pooler(register_module("pooler", BertPooler(*bert->options().width, bert->options().deviation()))),
+      predictions(register_module("predictions", MaskedLanguageHead(bert->options(), vocabulary))),
+      seq_relationship(
+          register_module("seq_relationship", Linear(linear(bert->options(), *bert->options().width, 2)))) {}
 
 BertForPretrainingImpl::Losses BertForPretrainingImpl::forward(const PretrainingBatch& batch, Pass& pass) const {
   const Layout& layout = batch.input.tokens.layout;
-  if (bert->config().query) {
+  if (bert->query()) {
     const Selection queried = select(batch.masked, layout, batch.input.tokens.ids_M.device());
     const Tensor hidden_KH = bert->forward_queries(batch.input, batch.ranks_M, queried, pass);
     return {.masked = predictions->loss(hidden_KH, bert->table(), batch.labels_K), .sequence = {}};
@@ -131,7 +133,7 @@ BertForPretrainingImpl::Losses BertForPretrainingImpl::forward(const Pretraining
 
 Tensor BertForPretrainingImpl::states_of_masked(const SegmentedSequences& input, const Selection& masked,
                                                 Pass& pass) const {
-  const std::optional<std::int64_t> query = bert->config().query;
+  const std::optional<std::int64_t> query = bert->query();
   if (!query) return bert->forward(input, pass, masked);
   return bert->forward_queries(input, input.tokens.ids_M.eq(*query).to(at::kLong), masked, pass);
 }

@@ -29,34 +29,14 @@ namespace attend {
 // The number of parts of an input, each with its own embedding.
 constexpr std::int64_t kBertSegments = 2;
 
-struct BertConfig {
-  std::int64_t vocabulary = 0;
-  std::int64_t max_length = 512;
-  std::int64_t layers = 12;
-  std::int64_t embedding_width = 768;  // factorised if narrower than the blocks
-  bool share_layers = false;           // every layer is the same block
-  bool sinusoids = false;              // initialisation of the table of learned positions
-  // If set, tokens are predicted by queries, which start as the embedding of this piece (w in XLNet) at their
-  // positions; else masked tokens are predicted.
-  std::optional<std::int64_t> query = {};
-  BlockConfig block = {.width = 768,
-                       .heads = 12,
-                       .positions = PositionKind::learned,
-                       .longest = 512,
-                       .feed_forward = 3072,
-                       .activation = FeedForwardKind::gelu,
-                       .norm_eps = 1e-12,
-                       .deviation = 0.02,
-                       .dropout = 0.1,
-                       .attention_dropout = 0.1,
-                       .activation_dropout = 0};
-};
+// The eps of its norms; that of other models is larger.
+inline constexpr double kBertNormEps = 1e-12;
 
 // norm(token + segment + position), then dropout; narrow embeddings are projected to the width of the blocks (arXiv
 // 1909.11942, section 3.1): [M, H]. Positions may be encoded in self-attention instead.
 class BertEmbeddingsImpl : public torch::nn::Module {
  public:
-  explicit BertEmbeddingsImpl(const BertConfig& config);
+  BertEmbeddingsImpl(const StackOptions& options, std::int64_t vocabulary);
   torch::Tensor forward(const SegmentedSequences& input, Pass& pass) const;
 
   // The output table for masked tokens, [V, E].
@@ -75,7 +55,9 @@ TORCH_MODULE(BertEmbeddings);
 // The encoder, independent of any task.
 class BertImpl : public torch::nn::Module {
  public:
-  explicit BertImpl(const BertConfig& config);
+  // Throws UserError if the options contradict each other (resolve_stack). `query`: if set, tokens are predicted by
+  // queries, which start as the embedding of this piece (w in XLNet) at their positions; else masked tokens are.
+  BertImpl(const StackOptions& options, std::int64_t vocabulary, std::optional<std::int64_t> query = {});
 
   // The hidden states of all tokens, [M, H], or of the selected ones, [K, H], which is cheaper. In either case, the
   // pass's observer receives the attention of all tokens in every layer.
@@ -83,15 +65,17 @@ class BertImpl : public torch::nn::Module {
                         const std::optional<Selection>& selected = {}) const;
 
   // The hidden states of the query stream for the tokens `queried`, [K, H]: each depends only on its position and the
-  // tokens of lower rank. ranks_M: int64, of every token of the input. The config must have a query.
+  // tokens of lower rank. ranks_M: int64, of every token of the input. The model must have a query.
   torch::Tensor forward_queries(const SegmentedSequences& input, const torch::Tensor& ranks_M, const Selection& queried,
                                 Pass& pass) const;
 
-  const BertConfig& config() const { return config_; }
+  const StackOptions& options() const { return options_; }  // with all sizes
+  std::optional<std::int64_t> query() const { return query_; }
   const ops::Weight& table() const { return embeddings_->table(); }
 
  private:
-  BertConfig config_;
+  StackOptions options_;
+  std::optional<std::int64_t> query_;
   BertEmbeddings embeddings_;
   Stack encoder_;
 };
@@ -100,7 +84,7 @@ TORCH_MODULE(Bert);
 // Predicts masked tokens: norm(act(W h + b)) times the embedding table, plus a bias.
 class MaskedLanguageHeadImpl : public torch::nn::Module {
  public:
-  explicit MaskedLanguageHeadImpl(const BertConfig& config);
+  MaskedLanguageHeadImpl(const StackOptions& options, std::int64_t vocabulary);
 
   // The vectors whose products with the table are the logits, [K, E].
   torch::Tensor transform(const torch::Tensor& hidden_KH) const;
@@ -128,7 +112,7 @@ TORCH_MODULE(BertPooler);
 // BERT with its two pretraining heads.
 class BertForPretrainingImpl : public torch::nn::Module {
  public:
-  explicit BertForPretrainingImpl(const BertConfig& config);
+  BertForPretrainingImpl(const StackOptions& options, std::int64_t vocabulary, std::optional<std::int64_t> query = {});
 
   struct Losses {
     ops::CrossEntropy masked;    // summed over the masked tokens

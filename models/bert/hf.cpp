@@ -228,18 +228,19 @@ WeightReport load_hf_weights(const std::filesystem::path& path, const torch::nn:
 }
 
 std::string to_hf_config(const HfConfig& theirs) {
-  const BertConfig config = bert_config(theirs.options, theirs.vocabulary);
+  const StackOptions stack = resolve_stack(theirs.options, StackUse::masked);
+  const BlockOptions& block = stack.block;
   static constexpr const char* kThey = "encoders of this kind have";
-  check_hf_options(kThey, texts_of(bind(theirs.options)), default_texts<BertOptions>(), kHfExportedOfStack);
-  const std::string_view activation = hf_name_of(config.block.activation, activations_of(config.block.norm));
-  if (config.block.norm == NormPlace::none) refuse_hf_form(kThey, "norm", "none");
-  if (config.block.feed_forward == 0) refuse_hf_form(kThey, "feed-forward", "0");
-  if (activation.empty()) refuse_hf_form(kThey, "activation", name_of(config.block.activation));
+  check_hf_options(kThey, texts_of(bind(theirs.options)), default_texts<StackOptions>(), kHfExportedOfStack);
+  const std::string_view activation = hf_name_of(block.activation, activations_of(block.norm));
+  if (block.norm == NormPlace::none) refuse_hf_form(kThey, "norm", "none");
+  if (block.feed_forward == 0) refuse_hf_form(kThey, "feed-forward", "0");
+  if (activation.empty()) refuse_hf_form(kThey, "activation", name_of(block.activation));
   const auto refuse = [](const char* what) {
     throw UserError(fmt::format("cannot be exported: Hugging Face's {} no {}", kThey, what),
                     "use the model with attend");
   };
-  if (config.embedding_width != config.block.width) refuse("embeddings narrower than its layers");
+  if (stack.embedding_width != stack.width) refuse("embeddings narrower than its layers");
   if (is_pre(theirs) && theirs.pad < 0) refuse("tokenizer without a padding piece");
   const Family& family = family_of(theirs);
   const std::string_view head = theirs.task    ? head_of(*theirs.task).architecture
@@ -248,17 +249,17 @@ std::string to_hf_config(const HfConfig& theirs) {
   ordered_json json = {{"architectures", {fmt::format("{}{}", family.name, head)}},
                        {"model_type", family.type},
                        {"vocab_size", theirs.vocabulary},
-                       {"hidden_size", config.block.width},
-                       {"num_hidden_layers", config.layers},
-                       {"num_attention_heads", config.block.heads},
-                       {"intermediate_size", config.block.feed_forward},
+                       {"hidden_size", *stack.width},
+                       {"num_hidden_layers", *stack.layers},
+                       {"num_attention_heads", *block.heads},
+                       {"intermediate_size", *block.feed_forward},
                        {"hidden_act", activation},
-                       {"hidden_dropout_prob", config.block.dropout},
-                       {"attention_probs_dropout_prob", config.block.attention_dropout},
-                       {"max_position_embeddings", config.max_length + unused_positions(theirs)},
+                       {"hidden_dropout_prob", stack.dropout},
+                       {"attention_probs_dropout_prob", block.attention_dropout},
+                       {"max_position_embeddings", stack.max_positions + unused_positions(theirs)},
                        {"type_vocab_size", kBertSegments},
-                       {"initializer_range", config.block.deviation},
-                       {"layer_norm_eps", config.block.norm_eps},
+                       {"initializer_range", stack.deviation()},
+                       {"layer_norm_eps", kBertNormEps},
                        {"tie_word_embeddings", true}};
   if (theirs.pad >= 0) json["pad_token_id"] = theirs.pad;
   if (is_of_sequences(theirs)) json["problem_type"] = head_of(*theirs.task).problem;
@@ -281,12 +282,12 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   if (const char* key = "position_embedding_type"; file.has(key) && json[key] != "absolute") {
     file.refuse(key, json[key].dump(), "absolute");
   }
-  file.check_number("layer_norm_eps", 1e-12);
+  file.check_number("layer_norm_eps", kBertNormEps);
   if (const char* key = "type_vocab_size"; file.has(key) && file.size(key, 1, 2) != 2) file.refuse(key, "1", "2");
   file.check_flags(kBertFlags);
   HfConfig config;
   config.vocabulary = file.size("vocab_size", 1, 10'000'000);
-  BertOptions& options = config.options;
+  StackOptions& options = config.options;
   options.layers = file.size("num_hidden_layers", 1, 96);
   options.width = file.size("hidden_size", 2, 16384);
   options.block.heads = file.size("num_attention_heads", 1, 256);
@@ -302,7 +303,7 @@ HfConfig read_hf_config(const std::filesystem::path& path) {
   options.initial_deviation = file.number("initializer_range", 1e-6, 1, 0.02);
   options.dropout = file.number("hidden_dropout_prob", 0, 0.95, 0.1);
   options.block.attention_dropout = file.number("attention_probs_dropout_prob", 0, 0.95, 0.1);
-  bert_config(options, config.vocabulary);  // throws if the sizes are incompatible
+  resolve_stack(options, StackUse::masked);  // throws if the sizes are incompatible
 
   std::string architecture;
   if (json.contains("architectures") && json["architectures"].is_array() && !json["architectures"].empty() &&

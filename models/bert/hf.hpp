@@ -22,14 +22,14 @@
 
 #include "core/safetensors.hpp"
 #include "data/task/labelled_task.hpp"
-#include "models/bert/bert_config.hpp"
 #include "models/layers/weights_io.hpp"
+#include "models/transformer/stack_options.hpp"
 
 namespace attend {
 
 // The content of config.json, which determines names and shapes.
 struct HfConfig {
-  BertOptions options;
+  StackOptions options;
   std::int64_t vocabulary = 0;
   std::int32_t pad = 0;             // id of the padding piece
   std::optional<TaskKind> task;     // from the architecture; nullopt: an encoder, perhaps with pretraining heads

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numbers>
 #include <span>
 
@@ -22,44 +23,52 @@ struct CausalState final : DecoderState {
   void select(std::span<const std::int64_t> rows) override { cache.select(rows); }
 };
 
-EmbeddingConfig table(const BertConfig& config, std::int64_t rows, bool sinusoids = false) {
-  return {.vocabulary = rows, .width = config.block.width, .deviation = config.block.deviation, .sinusoids = sinusoids};
+EmbeddingConfig table(const StackOptions& options, std::int64_t rows, bool sinusoids = false) {
+  return {.vocabulary = rows, .width = *options.width, .deviation = options.deviation(), .sinusoids = sinusoids};
+}
+
+// As in GPT-2 and PyTorch.
+StackForm form_of(const StackOptions& options) {
+  StackForm form{.kind = StackKind::language};
+  const std::int64_t sums = *options.layers * (*options.block.feed_forward > 0 ? 2 : 1);
+  if (options.block.residual) form.branch_scale = 1 / std::sqrt(static_cast<double>(sums));
+  return form;
 }
 
 }  // namespace
 
-CausalTransformerImpl::CausalTransformerImpl(const BertConfig& config, std::int64_t memory)
-    : config_(config),
+CausalTransformerImpl::CausalTransformerImpl(const StackOptions& options, std::int64_t vocabulary, std::int64_t memory)
+    : options_(options),
       memory_(memory),
-      embedding_(register_module("embedding", Embedding(table(config, config.vocabulary)))),
-      positions_(*this, config.block.positions, "position_embedding",
-                 table(config, config.max_length, config.sinusoids), config.block.deviation * std::numbers::sqrt2),
-      decoder_(
-          register_module("decoder", Stack(config.layers, config.block, StackKind::language, config.share_layers))) {}
+      embedding_(register_module("embedding", Embedding(table(options, vocabulary)))),
+      positions_(*this, options.block.positions, "position_embedding",
+                 table(options, options.max_positions, options.initial_positions == InitialPositions::sinusoids),
+                 options.deviation() * std::numbers::sqrt2),
+      decoder_(register_module("decoder", Stack(options, form_of(options)))) {}
 
 std::optional<std::int64_t> CausalTransformerImpl::longest() const {
-  const bool has_table = have_tables(config_.block.positions, config_.block.self_attention);
-  return has_table ? std::optional(config_.max_length) : std::nullopt;
+  const bool has_table = have_tables(options_.block.positions, options_.block.self_attention);
+  return has_table ? std::optional(options_.max_positions) : std::nullopt;
 }
 
 Tensor CausalTransformerImpl::embed(const Sequences& tokens, std::int64_t first, Pass& pass) const {
   return embedding_->forward(tokens, 1, positions_.rows(first, tokens.layout.max_length),
-                             pass.dropout(config_.block.dropout));
+                             pass.dropout(options_.dropout));
 }
 
 std::vector<Tensor> CausalTransformerImpl::beginning(std::int64_t rows) const {
   std::vector<Tensor> parts;
   if (memory_ == 0) return parts;
   const at::TensorOptions options = embedding_->weight.working().options().requires_grad(false);
-  for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
-    parts.push_back(at::zeros({rows, memory_, config_.block.width}, options));
+  for (std::int64_t layer = 0; layer < *options_.layers; ++layer) {
+    parts.push_back(at::zeros({rows, memory_, *options_.width}, options));
   }
   parts.push_back(at::zeros({rows}, at::kFloat));
   return parts;
 }
 
 EarlierTokens CausalTransformerImpl::remembered(const std::vector<Tensor>& parts) const {
-  ensure(std::ssize(parts) == config_.layers + 1, "a memory of every layer, and its length");
+  ensure(std::ssize(parts) == *options_.layers + 1, "a memory of every layer, and its length");
   EarlierTokens earlier;
   for (const double known : ops::to_doubles(parts.back())) earlier.layout.append(static_cast<std::int64_t>(known));
   earlier.layout.max_length = memory_;  // of the padded parts
@@ -97,7 +106,7 @@ Tensor CausalTransformerImpl::forward(const Sequences& tokens, Pass& pass, Carri
 
 std::unique_ptr<DecoderState> CausalTransformerImpl::start(std::int64_t /*rows*/) const {
   auto state = std::make_unique<CausalState>();
-  state->cache = KeyValueCache(config_.layers);
+  state->cache = KeyValueCache(*options_.layers);
   return state;
 }
 

@@ -23,7 +23,6 @@
 #include <optional>
 #include <vector>
 
-#include "models/bert/bert.hpp"
 #include "models/language/language_model.hpp"
 #include "models/layers/layers.hpp"
 #include "models/transformer/block.hpp"
@@ -33,8 +32,8 @@ namespace attend {
 
 class CausalTransformerImpl final : public LanguageModelImpl {
  public:
-  // `config`: of a stack whose embeddings are as wide as its blocks. `memory`: N; 0: none.
-  CausalTransformerImpl(const BertConfig& config, std::int64_t memory);
+  // `options`: resolved, with embeddings as wide as the blocks. `memory`: N; 0: none.
+  CausalTransformerImpl(const StackOptions& options, std::int64_t vocabulary, std::int64_t memory);
 
   torch::Tensor forward(const Sequences& tokens, Pass& pass, Carried* carried = nullptr) const override;
   std::unique_ptr<DecoderState> start(std::int64_t rows) const override;
@@ -51,7 +50,7 @@ class CausalTransformerImpl final : public LanguageModelImpl {
   EarlierTokens remembered(const std::vector<torch::Tensor>& parts) const;
   std::vector<torch::Tensor> parts_of(const EarlierTokens& read) const;
 
-  BertConfig config_;
+  StackOptions options_;
   std::int64_t memory_;
   Embedding embedding_;
   AddedPositions positions_;

@@ -11,6 +11,7 @@
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "models/layers/layers.hpp"
+#include "models/transformer/block.hpp"
 #include "models/transformer/hf_config.hpp"
 
 namespace attend {
@@ -82,7 +83,7 @@ Gpt2Config read_gpt2_config(const std::filesystem::path& path) {
   const HfConfigFile file(path, "attend import reads GPT-2 models whose output table is that of the embeddings");
   file.check_form("gpt2", "GPT-2", kGpt2Flags, kGpt2Fields);
   Gpt2Config config;
-  BertOptions& stack = config.options.stack;
+  StackOptions& stack = config.options.stack;
   stack.layers = file.size("n_layer", 1, 96);
   stack.width = file.size("n_embd", 2, 16384);
   stack.block.heads = file.size("n_head", 1, 256);
@@ -95,7 +96,7 @@ Gpt2Config read_gpt2_config(const std::filesystem::path& path) {
   stack.dropout = file.number("resid_pdrop", 0, 0.95, 0.1);
   stack.block.attention_dropout = file.number("attn_pdrop", 0, 0.95, 0.1);
   stack.initial_deviation = file.number("initializer_range", 1e-6, 1, 0.02);
-  file.check_number("layer_norm_epsilon", kLanguageNormEps);
+  file.check_number("layer_norm_epsilon", StackForm().norm_eps);
   config.vocabulary = file.size("vocab_size", 1, 10'000'000);
   constexpr std::int32_t kUsualEnd = 50256;
   config.eos = file.get("eos_token_id", kUsualEnd);
@@ -109,10 +110,10 @@ Gpt2Config read_gpt2_config(const std::filesystem::path& path) {
 }
 
 void refuse_larger_model(const Gpt2Config& config, const TensorDirectory& tensors, const std::filesystem::path& file) {
-  const BertConfig stack = bert_config(config.options.stack, config.vocabulary);
-  const auto width = static_cast<double>(stack.block.width), inner = static_cast<double>(stack.block.feed_forward);
-  const double numbers = width * (static_cast<double>(stack.layers) * (4 * width + 2 * inner) +
-                                  static_cast<double>(stack.vocabulary + stack.max_length));
+  const StackOptions& stack = config.options.stack;
+  const auto width = static_cast<double>(*stack.width), inner = static_cast<double>(*stack.block.feed_forward);
+  const double numbers = width * (static_cast<double>(*stack.layers) * (4 * width + 2 * inner) +
+                                  static_cast<double>(config.vocabulary + stack.max_positions));
   refuse_larger_model(numbers, tensors.bytes(), tensors.path(), file);
 }
 
@@ -141,24 +142,24 @@ void check_gpt2_form(const LanguageOptions& options) {
 }
 
 std::string to_gpt2_config(const Gpt2Config& config) {
-  const BertConfig stack = bert_config(config.options.stack, config.vocabulary);
-  const BlockConfig& block = stack.block;
+  const StackOptions stack = sized(config.options.stack);
+  const BlockOptions& block = stack.block;
   const nlohmann::ordered_json json = {{"architectures", {"GPT2LMHeadModel"}},
                                        {"model_type", "gpt2"},
                                        {"vocab_size", config.vocabulary},
-                                       {"n_positions", stack.max_length},
-                                       {"n_embd", block.width},
-                                       {"n_layer", stack.layers},
-                                       {"n_head", block.heads},
-                                       {"n_inner", block.feed_forward},
+                                       {"n_positions", stack.max_positions},
+                                       {"n_embd", *stack.width},
+                                       {"n_layer", *stack.layers},
+                                       {"n_head", *block.heads},
+                                       {"n_inner", *block.feed_forward},
                                        {"activation_function", hf_name_of(block.activation)},
-                                       {"layer_norm_epsilon", kLanguageNormEps},
+                                       {"layer_norm_epsilon", StackForm().norm_eps},
                                        {"scale_attn_weights", true},
                                        {"tie_word_embeddings", true},
-                                       {"resid_pdrop", block.dropout},
-                                       {"embd_pdrop", block.dropout},
+                                       {"resid_pdrop", stack.dropout},
+                                       {"embd_pdrop", stack.dropout},
                                        {"attn_pdrop", block.attention_dropout},
-                                       {"initializer_range", block.deviation},
+                                       {"initializer_range", stack.deviation()},
                                        {"bos_token_id", config.eos},
                                        {"eos_token_id", config.eos}};
   return json.dump(2) + "\n";

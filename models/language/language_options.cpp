@@ -1,7 +1,5 @@
 #include "models/language/language_options.hpp"
 
-#include <cmath>
-
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "models/language/causal_transformer.hpp"
@@ -35,7 +33,7 @@ void check_memory(const LanguageOptions& options) {
                     "choose --norm-kind layer or rms, or --norm post, or drop --memory");
   }
   // A score that maps queries and keys depends on the angles of both, not on their difference alone.
-  const ScoreKind score = options.stack.score;
+  const ScoreKind score = block.score;
   if (recipe_of(block.positions).turns && !recipe_of(score).needs_equal_widths) {
     throw UserError(
         memory + "score is " + std::string(name_of(score)) + ", with which rotary positions are not those of distances",
@@ -51,41 +49,26 @@ void check_memory(const LanguageOptions& options) {
 }  // namespace
 
 void check_language_options(const LanguageOptions& options) {
-  const BertConfig stack = bert_config(options.stack, /*vocabulary=*/1, AttentionPlace::decoder);
   if (options.is_recurrent()) return;
-  if (recipe_of(options.stack.block.self_attention).looks_ahead) {
-    throw UserError("self-attention is " + std::string(name_of(options.stack.block.self_attention)) +
-                        ", which reads the text that a language model is to predict",
-                    "choose --self-attention attention");
-  }
-  if (options.stack.score == ScoreKind::location) {
-    throw UserError("score is location, which needs a maximum length, but the texts of a language model have none",
-                    "choose another score");
-  }
-  if (stack.embedding_width != stack.block.width) {
-    throw UserError("embedding-width is " + std::to_string(stack.embedding_width) +
+  const StackOptions stack = resolve_stack(options.stack, StackUse::causal);
+  if (stack.embedding_width != stack.width) {
+    throw UserError("embedding-width is " + std::to_string(*stack.embedding_width) +
                         ", but the output table of a language model is that of the embeddings, of width " +
-                        std::to_string(stack.block.width),
+                        std::to_string(*stack.width),
                     "drop it");
   }
-  check_activation(options.stack.block, BertOptions().block.activation, option_place);
   check_memory(options);
 }
 
 LanguageModel make_language_model(const LanguageOptions& options, std::int64_t vocabulary) {
   check_language_options(options);
-  BertConfig stack = bert_config(options.stack, vocabulary, AttentionPlace::decoder);
-  stack.block.norm_eps = kLanguageNormEps;
-  if (stack.block.residual) {
-    const std::int64_t sums = stack.layers * (stack.block.feed_forward > 0 ? 2 : 1);
-    stack.block.branch_scale = 1 / std::sqrt(static_cast<double>(sums));
-  }
-  if (!options.is_recurrent()) return std::make_shared<CausalTransformerImpl>(stack, options.memory);
+  const StackOptions stack = sized(options.stack);
+  if (!options.is_recurrent()) return std::make_shared<CausalTransformerImpl>(stack, vocabulary, options.memory);
   return std::make_shared<RecurrentLanguageImpl>(RecurrentLanguageConfig{.vocabulary = vocabulary,
-                                                                         .width = stack.block.width,
-                                                                         .layers = stack.layers,
+                                                                         .width = *stack.width,
+                                                                         .layers = *stack.layers,
                                                                          .cell = kind_of(options.cell),
-                                                                         .dropout = options.stack.dropout});
+                                                                         .dropout = stack.dropout});
 }
 
 }  // namespace attend

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "core/options.hpp"
-#include "models/bert/bert_config.hpp"
 #include "models/language/language_model.hpp"
 #include "models/ops/recurrent.hpp"
+#include "models/transformer/stack_options.hpp"
 
 namespace attend {
 
@@ -23,7 +23,7 @@ inline constexpr auto kEnumNames<LanguageCell> = std::to_array<EnumName<Language
 struct LanguageOptions {
   LanguageCell cell = LanguageCell::transformer;
   std::int64_t memory = 0;  // of a Transformer
-  BertOptions stack = {};   // sizes and blocks; a recurrent model uses only layers, width and dropout
+  StackOptions stack = {};  // sizes and blocks; a recurrent model uses only layers, width and dropout
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -36,7 +36,7 @@ struct LanguageOptions {
            .min = 0,
            .max = 65535,
            .only = {"cell", {"transformer"}}});
-    BertOptions::visit(self.stack, visit);
+    StackOptions::visit(self.stack, visit);
   }
 
   bool is_recurrent() const { return cell != LanguageCell::transformer; }
@@ -47,9 +47,6 @@ struct LanguageOptions {
     return {{kModelsWith, {std::string(kRecurrentLayers), "--cell " + std::string(name_of(cell))}}};
   }
 };
-
-// The eps of a language model's norms, as in GPT-2 and PyTorch; BERT's is smaller.
-inline constexpr double kLanguageNormEps = 1e-5;
 
 // Throws UserError if the options contradict each other.
 void check_language_options(const LanguageOptions& options);

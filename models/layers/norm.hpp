@@ -21,6 +21,12 @@ template <>
 inline constexpr auto kEnumNames<NormKind> =
     std::to_array<EnumName<NormKind>>({{NormKind::layer, "layer"}, {NormKind::rms, "rms"}, {NormKind::batch, "batch"}});
 
+// Where a block has its norms.
+enum class NormPlace { post, pre, none };
+template <>
+inline constexpr auto kEnumNames<NormPlace> =
+    std::to_array<EnumName<NormPlace>>({{NormPlace::post, "post"}, {NormPlace::pre, "pre"}, {NormPlace::none, "none"}});
+
 // A norm of any kind. Results are [M, H] in the type of x.
 class NormImpl : public Layer {
  public:

@@ -11,7 +11,6 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/safetensors.hpp"
-#include "models/bert/bert_config.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/run.hpp"
 #include "models/text/pooling.hpp"
@@ -56,7 +55,7 @@ namespace {
 
 // The heads to remove from a model with blocks like `block`.
 struct HeadCut {
-  const BlockConfig& block;
+  const BlockOptions& block;  // with sizes
   std::span<const HeadPlace> removed;
 };
 
@@ -92,7 +91,7 @@ NamedTensors cut_heads(const NamedTensors& whole, const HeadCut& cut) {
   for (const HeadPlace& head : cut.removed) layers.emplace(head.place, head.layer);
   NamedTensors weights = whole;
   for (const auto& [place, layer] : layers) {
-    const std::int64_t count = std::ssize(kept_heads(cut.block.pruned, place, layer, cut.block.heads));
+    const std::int64_t count = std::ssize(cut.block.kept(place, layer));
     const std::vector<std::int64_t> kept = kept_heads(cut.removed, place, layer, count);
     const std::string module = module_of(place, layer);
     for (auto& [name, tensor] : weights) {
@@ -107,9 +106,10 @@ NamedTensors cut_heads(const NamedTensors& whole, const HeadCut& cut) {
 
 // The names of all heads that are missing afterwards.
 std::vector<std::string> names_of_pruned(const HeadCut& cut) {
-  std::set<HeadPlace> missing(cut.block.pruned.begin(), cut.block.pruned.end());
+  const std::vector<HeadPlace> pruned = cut.block.pruned();
+  std::set<HeadPlace> missing(pruned.begin(), pruned.end());
   for (const auto& [place, layer, head] : cut.removed) {
-    const std::vector<std::int64_t> own = kept_heads(cut.block.pruned, place, layer, cut.block.heads);
+    const std::vector<std::int64_t> own = cut.block.kept(place, layer);
     if (head >= std::ssize(own)) {
       throw UserError("the model has no head " + to_text({place, layer, head}), "name heads of the model");
     }
@@ -133,7 +133,7 @@ std::string with_pruned_heads(const std::string& config, const std::vector<std::
 }
 
 BlockOptions& blocks_in(ModelConfig& options) { return options.block; }
-BlockOptions& blocks_in(BertOptions& options) { return options.block; }
+BlockOptions& blocks_in(StackOptions& options) { return options.block; }
 BlockOptions& blocks_in(LanguageOptions& options) { return options.stack.block; }
 
 // `make` builds the model of options.
@@ -164,7 +164,7 @@ void write_cut(const fs::path& run, const fs::path& pruned, Options options, con
 
 std::vector<AttentionPlace> prunable_places(const fs::path& run) {
   const std::string what = run.string() + ": heads are to be pruned";
-  const auto of_layers = [&](const BertOptions& options, AttentionPlace place) {
+  const auto of_layers = [&](const StackOptions& options, AttentionPlace place) {
     check_prunable(options.block, what);
     if (options.share_layers) {
       throw UserError(what + ", but share-layers is true, so that layers have the same heads", "give another run");
@@ -183,7 +183,7 @@ std::vector<AttentionPlace> prunable_places(const fs::path& run) {
                                    places.push_back(AttentionPlace::decoder);
                                  return places;
                                },
-                               [&](const BertOptions& options) { return of_layers(options, AttentionPlace::encoder); },
+                               [&](const StackOptions& options) { return of_layers(options, AttentionPlace::encoder); },
                                [&](const LanguageOptions& options) {
                                  refuse_recurrent(options.is_recurrent());
                                  return of_layers(options.stack, AttentionPlace::decoder);
@@ -198,26 +198,26 @@ std::vector<AttentionPlace> prunable_places(const fs::path& run) {
 void write_pruned_run(const fs::path& run, const std::string& checkpoint, std::span<const HeadPlace> removed,
                       const fs::path& pruned) {
   prunable_places(run);  // throws if there are none
-  const auto write = overloaded{
-      [&](const TranslationRun& whole) {
-        const BlockConfig block = block_config(whole.options.block, *whole.options.width, option_place);
-        const VocabularySizes sizes = sizes_of(whole.tokenizers);
-        write_cut(run, pruned, whole.options, whole.tokenizers, weights_of(*whole.model), {block, removed},
-                  [&](const ModelConfig& options) { return make_seq2seq(options, sizes, std::nullopt); });
-      },
-      [&](const BertRun& whole) {
-        const std::int64_t vocabulary = whole.tokenizer.size();
-        const BlockConfig block = bert_config(whole.options, vocabulary).block;
-        write_cut(run, pruned, whole.options, whole.tokenizer, whole.weights, {block, removed},
-                  [&](const BertOptions& options) { return BertForPretraining(bert_config(options, vocabulary)); });
-      },
-      [&](const LanguageRun& whole) {
-        const std::int64_t vocabulary = whole.tokenizer.size();
-        const BlockConfig block = bert_config(whole.options.stack, vocabulary, AttentionPlace::decoder).block;
-        write_cut(run, pruned, whole.options, whole.tokenizer, weights_of(*whole.model), {block, removed},
-                  [&](const LanguageOptions& options) { return make_language_model(options, vocabulary); });
-      },
-      [](const TextRun&) {}};  // refused
+  const auto write =
+      overloaded{[&](const TranslationRun& whole) {
+                   const BlockOptions block = sized(whole.options.block, *whole.options.width);
+                   const VocabularySizes sizes = sizes_of(whole.tokenizers);
+                   write_cut(run, pruned, whole.options, whole.tokenizers, weights_of(*whole.model), {block, removed},
+                             [&](const ModelConfig& options) { return make_seq2seq(options, sizes, std::nullopt); });
+                 },
+                 [&](const BertRun& whole) {
+                   const std::int64_t vocabulary = whole.tokenizer.size();
+                   const BlockOptions block = sized(whole.options).block;
+                   write_cut(run, pruned, whole.options, whole.tokenizer, whole.weights, {block, removed},
+                             [&](const StackOptions& options) { return BertForPretraining(options, vocabulary); });
+                 },
+                 [&](const LanguageRun& whole) {
+                   const std::int64_t vocabulary = whole.tokenizer.size();
+                   const BlockOptions block = sized(whole.options.stack).block;
+                   write_cut(run, pruned, whole.options, whole.tokenizer, weights_of(*whole.model), {block, removed},
+                             [&](const LanguageOptions& options) { return make_language_model(options, vocabulary); });
+                 },
+                 [](const TextRun&) {}};  // refused
   std::visit(write, load_run(run, checkpoint));
 }
 

@@ -68,10 +68,10 @@ TranslationRun load_translation(const RunSource& from) {
 }
 
 BertRun load_bert(const RunSource& from) {
-  const auto options = from.options<BertOptions>();
+  const auto options = from.options<StackOptions>();
   const Tokenizer tokenizer = load_run_tokenizer(from.run);
   const PretrainingKind objective = objective_of_run(from.run);
-  const auto make = [&] { return BertForPretraining(pretraining_config(options, tokenizer, objective)); };
+  const auto make = [&] { return make_bert(options, tokenizer, objective); };
   NamedTensors weights;
   const BertForPretraining model =
       from.model(identity_of(options, tokenizer), make,
@@ -137,7 +137,7 @@ AnyOptions options_of_run(const fs::path& path) {
   const fs::path run = run_of_best_seed(path), file = run / "config.toml";
   switch (kind_of_run(run)) {
     case RunKind::train: return read_config<ModelConfig>(file, UnknownKeys::ignore);
-    case RunKind::pretrain: return read_config<BertOptions>(file, UnknownKeys::ignore);
+    case RunKind::pretrain: return read_config<StackOptions>(file, UnknownKeys::ignore);
     case RunKind::language: return read_config<LanguageOptions>(file, UnknownKeys::ignore);
     case RunKind::finetune: break;
   }
@@ -170,9 +170,9 @@ PretrainingKind objective_of_run(const fs::path& run) {
   return read_config<ObjectiveOption>(run / "config.toml", UnknownKeys::ignore).objective;
 }
 
-BertConfig pretraining_config(const BertOptions& options, const Tokenizer& tokenizer, PretrainingKind objective) {
-  if (objective == PretrainingKind::masked) return bert_config(options, tokenizer.size());
-  return bert_config(options, tokenizer.size(), AttentionPlace::encoder, tokenizer.special().mask);
+BertForPretraining make_bert(const StackOptions& options, const Tokenizer& tokenizer, PretrainingKind objective) {
+  if (objective == PretrainingKind::masked) return BertForPretraining(options, tokenizer.size());
+  return BertForPretraining(options, tokenizer.size(), tokenizer.special().mask);
 }
 
 NamedTensors without_absent_heads(const BertForPretrainingImpl& model,

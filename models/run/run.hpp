@@ -17,7 +17,6 @@
 #include "data/tokenizer/tokenizer.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "models/bert/bert.hpp"
-#include "models/bert/bert_config.hpp"
 #include "models/language/language_options.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/device.hpp"
@@ -39,7 +38,7 @@ struct TranslationRun {
 // attend pretrain --objective masked or permuted: an encoder with the pretraining heads.
 struct BertRun {
   static constexpr RunKind kKind = RunKind::pretrain;
-  BertOptions options;
+  StackOptions options;
   Tokenizer tokenizer;
   BertForPretraining model;
   NamedTensors weights;  // those that the run has: an imported encoder may lack heads
@@ -47,7 +46,7 @@ struct BertRun {
   // True if the run has the head for masked tokens.
   bool fills_masks() const;
   // True if it predicts them by queries.
-  bool is_permuted() const { return model->bert->config().query.has_value(); }
+  bool is_permuted() const { return model->bert->query().has_value(); }
   // Throws UserError naming `path`, the run, if it lacks this head.
   void check_fills_masks(const std::filesystem::path& path) const;
 };
@@ -98,7 +97,7 @@ SomeRun load_run_as(const std::filesystem::path& path, const auto&... how) {
 }
 
 // The options of a run's model, which say what kind of run it is before it is loaded.
-using AnyOptions = std::variant<ModelConfig, BertOptions, LanguageOptions, TextModelOptions>;
+using AnyOptions = std::variant<ModelConfig, StackOptions, LanguageOptions, TextModelOptions>;
 AnyOptions options_of_run(const std::filesystem::path& path);
 
 // Throws UserError unless --source-factors names one file for each source factor of the run at `path`, which has these
@@ -109,9 +108,8 @@ void check_factor_files(const TokenizerPair& tokenizers, const std::filesystem::
 // as kind_of_run.
 PretrainingKind objective_of_run(const std::filesystem::path& run);
 
-// The config of a model for the objective masked, or permuted with [MASK] as the query. Throws UserError as
-// bert_config.
-BertConfig pretraining_config(const BertOptions& options, const Tokenizer& tokenizer, PretrainingKind objective);
+// A model for the objective masked, or permuted with [MASK] as the query. Throws UserError as resolve_stack.
+BertForPretraining make_bert(const StackOptions& options, const Tokenizer& tokenizer, PretrainingKind objective);
 
 // The weights of a pretrained model, without those heads (pooler, predictions, seq_relationship) for all of whose
 // parameters `is_there` is false.

@@ -32,16 +32,16 @@ namespace {
 
 class BertTextEncoder : public TextEncoder {
  public:
-  BertTextEncoder(torch::nn::Module& model, const BertConfig& config)
+  BertTextEncoder(torch::nn::Module& model, const StackOptions& options, std::int64_t vocabulary)
       : TextEncoder("bert", {"bert.embeddings."}, "encoder.layers."),
-        bert_(model.register_module("bert", Bert(config))) {}
+        bert_(model.register_module("bert", Bert(options, vocabulary))) {}
 
   Encoded forward(const SegmentedSequences& input, Pass& pass,
                   const std::optional<Selection>& selected) const override {
     return {bert_->forward(input, pass, selected), {}};
   }
-  std::int64_t width() const override { return bert_->config().block.width; }
-  double deviation() const override { return bert_->config().block.deviation; }
+  std::int64_t width() const override { return *bert_->options().width; }
+  double deviation() const override { return bert_->options().deviation(); }
   const ops::Weight& table() const override { return bert_->table(); }
   Bert bert() const override { return bert_; }
 
@@ -52,7 +52,7 @@ class BertTextEncoder : public TextEncoder {
 // Embeddings and bidirectional LSTM layers, each direction of half the width.
 class LstmTextEncoder : public TextEncoder {
  public:
-  LstmTextEncoder(torch::nn::Module& model, const BertOptions& options, std::int64_t vocabulary)
+  LstmTextEncoder(torch::nn::Module& model, const StackOptions& options, std::int64_t vocabulary)
       : TextEncoder("lstm", {"lstm.embedding."}, "_l"), width_(width_of(options)), dropout_(options.dropout) {
     if (width_ % 2 != 0) {
       throw UserError("--width " + std::to_string(width_) + " is odd, but a bidirectional LSTM halves it",
@@ -91,9 +91,7 @@ class LanguageTextEncoder : public TextEncoder {
       : TextEncoder("language", {"language.embedding.", "language.position_embedding."},
                     options.is_recurrent() ? "_l" : "decoder.layers."),
         language_(model.register_module("language", make_language_model(options, vocabulary))),
-        deviation_(options.is_recurrent()
-                       ? 0
-                       : bert_config(options.stack, vocabulary, AttentionPlace::decoder).block.deviation) {}
+        deviation_(options.is_recurrent() ? 0 : options.stack.deviation()) {}
 
   Encoded forward(const SegmentedSequences& input, Pass& pass,
                   const std::optional<Selection>& selected) const override {
@@ -115,9 +113,9 @@ class LanguageTextEncoder : public TextEncoder {
 
 std::unique_ptr<TextEncoder> make_text_encoder(torch::nn::Module& model, const TextModelOptions& options,
                                                std::int64_t vocabulary) {
-  const BertOptions& encoder = options.encoder;
+  const StackOptions& encoder = options.encoder;
   switch (options.model) {
-    case TextEncoderKind::bert: return std::make_unique<BertTextEncoder>(model, bert_config(encoder, vocabulary));
+    case TextEncoderKind::bert: return std::make_unique<BertTextEncoder>(model, encoder, vocabulary);
     case TextEncoderKind::lstm: return std::make_unique<LstmTextEncoder>(model, encoder, vocabulary);
     case TextEncoderKind::language: return std::make_unique<LanguageTextEncoder>(model, options.language(), vocabulary);
   }

@@ -14,7 +14,6 @@
 #include "data/task/labelled_task.hpp"
 #include "data/task/samples.hpp"
 #include "models/bert/bert.hpp"
-#include "models/bert/bert_config.hpp"
 #include "models/language/language_options.hpp"
 #include "models/text/pooling.hpp"
 
@@ -32,7 +31,7 @@ struct TextModelOptions {
   std::optional<Pooling> pooling = {};
   std::optional<double> head_dropout = {};
   LanguageCell cell = LanguageCell::transformer;
-  BertOptions encoder = {};
+  StackOptions encoder = {};
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -50,7 +49,7 @@ struct TextModelOptions {
           {.help = "dropout on the input of the label layer; auto: dropout", .min = 0, .max = 0.95});
     visit("cell", self.cell,
           {.help = "a Transformer, or recurrent layers with this cell", .only = {"model", {"language"}}});
-    BertOptions::visit(self.encoder, visit);
+    StackOptions::visit(self.encoder, visit);
   }
 
   // The pooling, with auto as in an imported run.

@@ -10,52 +10,42 @@ using torch::Tensor;
 
 namespace {
 
-MultiHeadConfig attention_of(const BlockConfig& config, AttentionPlace place, std::int64_t layer) {
-  return {.heads = {.place = place,
-                    .width = config.width,
-                    .heads = config.heads,
-                    .kept = kept_heads(config.pruned, place, layer, config.heads),
-                    .score = config.score,
-                    .positions = config.positions,
-                    .longest = config.longest,
-                    .deviation = config.score_deviation,
-                    .self_attention = config.self_attention,
-                    .self_window = config.self_window,
-                    .causal = place == AttentionPlace::decoder,
-                    .dropout = config.attention_dropout},
-          .projections = config.projections,
-          .bias = config.attention_bias,
-          .gates = config.head_gates,
-          .deviation = config.deviation,
-          .output_scale = config.branch_scale};
+AttentionShape shape_of(const StackOptions& options, const StackForm& form, AttentionPlace place, std::int64_t layer) {
+  return {.place = place,
+          .width = *options.width,
+          .heads = *options.block.heads,
+          .kept = options.block.kept(place, layer),
+          .longest = options.max_positions,
+          .score_deviation = options.score_deviation(),
+          .deviation = options.deviation(),
+          .output_scale = form.branch_scale,
+          .gates = form.head_gates};
 }
 
 }  // namespace
 
-TransformerBlockImpl::TransformerBlockImpl(const BlockConfig& config, StackKind kind, std::int64_t layer)
-    : config_(config),
-      fourier_(recipe_of(config.self_attention).has_weights()
+TransformerBlockImpl::TransformerBlockImpl(const StackOptions& options, const StackForm& form, std::int64_t layer)
+    : options_(options),
+      fourier_(recipe_of(options.block.self_attention).has_weights()
                    ? std::nullopt
-                   : std::optional<Fourier>(std::in_place, *this, config.width)),
-      self_attn_(fourier_
-                     ? MultiHeadAttention(nullptr)
-                     : register_module("self_attn", MultiHeadAttention(attention_of(config, place_of(kind), layer)))),
-      place_(place_of(kind)),
-      multihead_attn_(kind == StackKind::decoder
-                          ? register_module("multihead_attn",
-                                            MultiHeadAttention(attention_of(config, AttentionPlace::cross, layer)))
-                          : MultiHeadAttention(nullptr)),
-      feed_forward_(*this, {.width = config.width,
-                            .inner = config.feed_forward,
-                            .activation = config.activation,
-                            .deviation = config.deviation,
-                            .output_scale = config.branch_scale,
-                            .dropout = config.activation_dropout}) {
+                   : std::optional<Fourier>(std::in_place, *this, *options.width)),
+      place_(place_of(form.kind)) {
+  const auto attention = [&](const char* name, AttentionPlace place) {
+    return register_module(name, MultiHeadAttention(options.block, shape_of(options, form, place, layer)));
+  };
+  if (!fourier_) self_attn_ = attention("self_attn", place_);
+  if (form.kind == StackKind::decoder) multihead_attn_ = attention("multihead_attn", AttentionPlace::cross);
+  feed_forward_ = FeedForward(*this, {.width = *options.width,
+                                      .inner = *options.block.feed_forward,
+                                      .activation = options.block.activation,
+                                      .deviation = options.deviation(),
+                                      .output_scale = form.branch_scale,
+                                      .dropout = options.block.activation_dropout});
   const auto add = [&](std::string_view part, auto forward) {
     sub_layers_.push_back({part, forward, nullptr});
-    if (config.norm == NormPlace::none) return;
+    if (options.block.norm == NormPlace::none) return;
     const std::string name = "norm" + std::to_string(sub_layers_.size());
-    sub_layers_.back().norm = register_module(name, make_norm(config.norm_kind, config.width, config.norm_eps));
+    sub_layers_.back().norm = register_module(name, make_norm(options.block.norm_kind, *options.width, form.norm_eps));
   };
   add("self_attention",
       [this](const Tensor& x, const BlockInput& input, Pass& pass) { return attend_within(x, input, pass); });
@@ -84,16 +74,16 @@ Tensor TransformerBlockImpl::attend_to_memory(const Tensor& x_MH, const BlockInp
 }
 
 ops::AddNorm TransformerBlockImpl::add(const Tensor& y_MH, const Tensor& x_MH, const Norm& norm, Pass& pass) const {
-  const ops::Dropout dropout = pass.dropout(config_.dropout);
-  if (config_.residual && norm) return norm->forward(y_MH, x_MH, dropout, pass);
+  const ops::Dropout dropout = pass.dropout(options_.dropout);
+  if (options_.block.residual && norm) return norm->forward(y_MH, x_MH, dropout, pass);
   const Tensor dropped_MH = ops::dropout(y_MH, dropout);
-  const Tensor sum_MH = config_.residual ? x_MH + dropped_MH : dropped_MH;
+  const Tensor sum_MH = options_.block.residual ? x_MH + dropped_MH : dropped_MH;
   return {.sum = sum_MH, .norm = norm ? norm->forward(sum_MH, pass) : sum_MH};
 }
 
 // With pre-norm, the sum after a sub-layer and the norm before the next sub-layer are one op.
 Tensor TransformerBlockImpl::forward(Tensor x_MH, const BlockInput& input, Pass& pass) const {
-  const bool pre = config_.norm == NormPlace::pre;
+  const bool pre = options_.block.norm == NormPlace::pre;
   Tensor read_MH = pre ? sub_layers_.front().norm->forward(x_MH, pass) : x_MH;
   for (std::size_t i = 0; i < sub_layers_.size(); ++i) {
     const Tensor y_MH = sub_layers_[i].forward(read_MH, input, pass);
@@ -109,14 +99,14 @@ Tensor TransformerBlockImpl::forward(Tensor x_MH, const BlockInput& input, Pass&
   return x_MH;
 }
 
-StackImpl::StackImpl(std::int64_t layers, const BlockConfig& config, StackKind kind, bool shares_block)
-    : layers_(layers), layer_drop_(config.layer_drop), place_(place_of(kind)) {
+StackImpl::StackImpl(const StackOptions& options, const StackForm& form)
+    : layers_(*options.layers), layer_drop_(options.block.layer_drop), place_(place_of(form.kind)) {
   const auto list = register_module("layers", std::make_shared<torch::nn::Module>());
-  for (std::int64_t i = 0; i < (shares_block ? 1 : layers); ++i) {
-    blocks_.push_back(list->register_module(std::to_string(i), TransformerBlock(config, kind, i)));
+  for (std::int64_t i = 0; i < (options.share_layers ? 1 : layers_); ++i) {
+    blocks_.push_back(list->register_module(std::to_string(i), TransformerBlock(options, form, i)));
   }
-  if (config.norm == NormPlace::pre) {
-    norm_ = register_module("norm", make_norm(config.norm_kind, config.width, config.norm_eps));
+  if (options.block.norm == NormPlace::pre) {
+    norm_ = register_module("norm", make_norm(options.block.norm_kind, *options.width, form.norm_eps));
   }
 }
 

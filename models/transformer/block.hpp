@@ -23,19 +23,14 @@
 #include <string_view>
 #include <vector>
 
-#include "core/options.hpp"
 #include "models/attention/kinds.hpp"
 #include "models/attention/multi_head.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/norm.hpp"
+#include "models/transformer/stack_options.hpp"
 #include "models/transformer/sublayers.hpp"
 
 namespace attend {
-
-enum class NormPlace { post, pre, none };
-template <>
-inline constexpr auto kEnumNames<NormPlace> =
-    std::to_array<EnumName<NormPlace>>({{NormPlace::post, "post"}, {NormPlace::pre, "pre"}, {NormPlace::none, "none"}});
 
 // The blocks of a stack: an encoder's, in which all tokens see each other; a decoder's, in which a token sees itself,
 // those before it and the encoder's output; or a language model's, without the latter.
@@ -44,33 +39,14 @@ constexpr AttentionPlace place_of(StackKind kind) {
   return kind == StackKind::encoder ? AttentionPlace::encoder : AttentionPlace::decoder;
 }
 
-struct BlockConfig {
-  std::int64_t width = 512;
-  std::int64_t heads = 8;
-  std::vector<HeadPlace> pruned = {};  // heads of the model that are missing
-  ScoreKind score = ScoreKind::scaled_dot;
-  PositionKind positions = PositionKind::sinusoidal;
-  std::int64_t longest = 0;  // rows of tables of positions, if there are any
-  SelfAttentionKind self_attention = SelfAttentionKind::attention;
-  std::int64_t self_window = 0;  // positions on each side that self-attention sees; 0: all
-  ProjectionKind projections = ProjectionKind::all;
-  bool attention_bias = true;
-  bool head_gates = false;           // learnt gates of all heads
-  std::int64_t feed_forward = 2048;  // 0: no such sub-layer
-  FeedForwardKind activation = FeedForwardKind::relu;
-  NormPlace norm = NormPlace::post;
-  NormKind norm_kind = NormKind::layer;
-  bool residual = true;
+// What is not an option of a stack.
+struct StackForm {
+  StackKind kind = StackKind::encoder;
   double norm_eps = 1e-5;
-  double deviation = 0;        // standard deviation of initial weights; 0: Xavier's rule
-  double score_deviation = 0;  // the same for maps in a score
   // The deviation of each sub-layer's last matrix is multiplied by it. GPT-2 (Radford et al. 2019, section 2.3) has the
   // number of residual sums to the power of -1/2, so that their branches do not hide the embeddings at first.
   double branch_scale = 1;
-  double dropout = 0.1;  // on the output of each sub-layer
-  double attention_dropout = 0;
-  double activation_dropout = 0;
-  double layer_drop = 0;  // probability that a stack skips a block in training
+  bool head_gates = false;  // learnt gates of all heads
 };
 
 // The input of each layer at the tokens before each sentence, to which its tokens attend as well: the memory of
@@ -103,7 +79,7 @@ struct BlockInput {
 class TransformerBlockImpl : public torch::nn::Module {
  public:
   // `layer`: selects the pruned heads.
-  TransformerBlockImpl(const BlockConfig& config, StackKind kind, std::int64_t layer);
+  TransformerBlockImpl(const StackOptions& options, const StackForm& form, std::int64_t layer);
 
   // [M, H], or [K, H] for the selected tokens: they attend to all tokens, but only they go through residual sums, norms
   // and feed-forward.
@@ -125,7 +101,7 @@ class TransformerBlockImpl : public torch::nn::Module {
   // sum = x + dropout(y), or dropout(y) without residuals; norm = norm(sum), or sum without a norm.
   ops::AddNorm add(const torch::Tensor& y_MH, const torch::Tensor& x_MH, const Norm& norm, Pass& pass) const;
 
-  BlockConfig config_;
+  StackOptions options_;
   std::optional<Fourier> fourier_;  // in place of self_attn
   MultiHeadAttention self_attn_{nullptr};
   AttentionPlace place_;
@@ -142,7 +118,8 @@ TORCH_MODULE(TransformerBlock);
 // update, and thus processes, skip different layers.
 class StackImpl : public torch::nn::Module {
  public:
-  StackImpl(std::int64_t layers, const BlockConfig& config, StackKind kind, bool shares_block = false);
+  // `options`: resolved.
+  StackImpl(const StackOptions& options, const StackForm& form);
 
   // [M, H], or [K, H] for the tokens that are selected from the last layer.
   torch::Tensor forward(torch::Tensor x_MH, const StackInput& input, Pass& pass) const;

@@ -2,20 +2,21 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/conditions.hpp"
 #include "models/attention/kinds.hpp"
-#include "models/transformer/block.hpp"
+#include "models/layers/norm.hpp"
+#include "models/transformer/sublayers.hpp"
 
 namespace attend {
 
 struct BlockOptions {
   std::optional<std::int64_t> heads = {}, feed_forward = {};
   std::vector<std::string> pruned_heads = {};
+  ScoreKind score = ScoreKind::scaled_dot;  // declared by the models, of which each has its own default
   PositionKind positions = PositionKind::sinusoidal;
   SelfAttentionKind self_attention = SelfAttentionKind::attention;
   std::int64_t self_window = 0;
@@ -78,28 +79,12 @@ struct BlockOptions {
     visit("layer-drop", self.layer_drop,
           {.help = "probability of skipping each layer in training", .min = 0, .max = 0.95, .only = only});
   }
+
+  // Of options whose sizes are known: the heads that are missing, and the numbers of those that a layer has, ascending.
+  std::vector<HeadPlace> pruned() const;
+  std::vector<std::int64_t> kept(AttentionPlace place, std::int64_t layer) const {
+    return kept_heads(pruned(), place, layer, heads.value());
+  }
 };
-
-// Sets heads and feed_forward, if they are auto, to the values for this width.
-void resolve_sizes(BlockOptions& options, std::int64_t width);
-
-// True if heads of self-attention can be pruned; the other throws UserError naming the option because of which they
-// cannot, where `what` begins the message.
-bool is_prunable(const BlockOptions& options);
-void check_prunable(const BlockOptions& options, const std::string& what);
-
-// Throws UserError if there is no feed-forward layer, but another activation than `usual`, the default.
-void check_activation(const BlockOptions& options, FeedForwardKind usual, const OptionPlace& place);
-
-// The blocks that these options describe. Throws UserError if they contradict each other.
-BlockConfig block_config(BlockOptions options, std::int64_t width, const OptionPlace& place);
-
-// Throws UserError if a pruned head is in none of these layers or cannot be pruned, or if all heads of a layer are.
-struct LayersOfPlace {
-  AttentionPlace place = AttentionPlace::encoder;
-  std::int64_t layers = 0;
-  const BlockOptions* self_attention = nullptr;  // null: attention to a memory
-};
-void check_pruned_heads(const BlockConfig& block, std::initializer_list<LayersOfPlace> model, const OptionPlace& place);
 
 }  // namespace attend

@@ -43,7 +43,7 @@ inline constexpr auto kHfFieldsWithoutEffect = std::to_array<std::string_view>(
      "_name_or_path", "architectures", "transformers_version", "torch_dtype", "dtype", "tokenizer_class", "torchscript",
      "use_bfloat16", "tf_legacy_loss", "chunk_size_feed_forward", "_commit_hash", "_attn_implementation_autoset"});
 
-// Options of a stack of layers (BertOptions) that can be exported: config.json has them, or they only matter in
+// Options of a stack of layers (StackOptions) that can be exported: config.json has them, or they only matter in
 // training.
 inline constexpr auto kHfExportedOfStack = std::to_array<std::string_view>(
     {"shape", "layers", "width", "heads", "feed-forward", "norm", "activation", "embedding-width", "max-positions",

@@ -63,6 +63,7 @@ struct FeedForwardConfig {
 // converts to false.
 class FeedForward {
  public:
+  FeedForward() = default;
   FeedForward(torch::nn::Module& block, const FeedForwardConfig& config)
       : config_(config),
         linear1_(map(block, "linear1", {.in = config.width, .out = maps() * inner(), .fused = maps()})),
@@ -90,8 +91,8 @@ class FeedForward {
   }
 
   FeedForwardConfig config_;
-  Linear linear1_;
-  Linear linear2_;
+  Linear linear1_ = nullptr;
+  Linear linear2_ = nullptr;
 };
 
 // Mixing of tokens by a Fourier transform in place of self-attention (FNet, Lee-Thorp et al. 2021, arXiv 2105.03824,

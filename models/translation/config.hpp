@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "core/options.hpp"
-#include "models/attention/kinds.hpp"
+#include "models/attention/parts.hpp"
 #include "models/layers/initialise.hpp"
 #include "models/layers/recurrent.hpp"
-#include "models/transformer/block_options.hpp"
+#include "models/transformer/stack_options.hpp"
 
 namespace attend {
 
@@ -213,7 +213,7 @@ inline ScoreKind score_of(const ModelConfig& config) {
 inline void resolve_transformer(ModelConfig& config) {
   if (config.model != ModelKind::transformer) return;
   config.score = score_of(config);
-  if (config.width) resolve_sizes(config.block, *config.width);
+  if (config.width) config.block = sized(config.block, *config.width);
 }
 
 }  // namespace attend

@@ -24,29 +24,31 @@ T chosen(const std::optional<T>& value, const char* option) {
   throw UserError(option + fault, remedy);
 }
 
+// The options of a stack, which a translation model has under names of its own.
+StackOptions stack_of(const ModelConfig& config, StackChoice side) {
+  StackOptions stack{.layers = side == StackChoice::encoder ? config.encoder_layers : config.decoder_layers,
+                     .width = chosen(config.width, "width"),
+                     .max_positions = config.max_positions.value_or(0),
+                     .block = block_of(config, side),
+                     .dropout = config.dropout.value_or(0),
+                     .initial_deviation = config.initial_deviation,
+                     .initialiser = config.initial.matrices};
+  stack.block.score = score_of(config);
+  return stack;
+}
+
 void check_transformer(const ModelConfig& config, const OptionPlace& place) {
-  const BlockConfig block = block_config(config.block, chosen(config.width, "width"), place);
-  if (!block.pruned.empty()) {
+  const StackOptions encoder = resolve_stack(stack_of(config, StackChoice::encoder), StackUse::source, place),
+                     decoder = resolve_stack(stack_of(config, StackChoice::decoder), StackUse::target, place);
+  if (!config.block.pruned_heads.empty()) {
     const std::int64_t decoder_layers = chosen(config.decoder_layers, "decoder-layers");
-    const BlockOptions encoder = block_of(config, StackChoice::encoder),
-                       decoder = block_of(config, StackChoice::decoder);
-    check_pruned_heads(block,
-                       {{AttentionPlace::encoder, chosen(config.encoder_layers, "encoder-layers"), &encoder},
-                        {AttentionPlace::decoder, decoder_layers, &decoder},
+    check_pruned_heads(encoder.block,
+                       {{AttentionPlace::encoder, chosen(config.encoder_layers, "encoder-layers"), &encoder.block},
+                        {AttentionPlace::decoder, decoder_layers, &decoder.block},
                         {AttentionPlace::cross, decoder_layers}},
                        place);
   }
-  if (config.score == ScoreKind::location) {
-    refuse(place("score"), " is location, which needs a maximum length, but a Transformer's sentences have none",
-           "choose another score, or --model luong");
-  }
   const SelfAttentionKind kind = config.block.self_attention;
-  if (recipe_of(kind).looks_ahead && config.self_attention_in != StackChoice::encoder) {
-    refuse(place("self-attention"),
-           " is " + std::string(name_of(kind)) +
-               ", which attends to later positions, which a decoder has not generated yet",
-           "add --self-attention-in encoder");
-  }
   if (recipe_of(config.block.positions).turns && !recipe_of(kind).reads_keys &&
       config.self_attention_in == StackChoice::both) {
     refuse(place("positions"),
@@ -54,7 +56,6 @@ void check_transformer(const ModelConfig& config, const OptionPlace& place) {
                ", which has no keys",
            "choose --positions sinusoidal");
   }
-  check_activation(config.block, BlockOptions().activation, place);
   if (config.self_attention_in != StackChoice::both && kind == SelfAttentionKind::attention &&
       config.block.self_window == 0 && config.block.projections == ProjectionKind::all) {
     refuse(place("self-attention-in"),
@@ -117,26 +118,18 @@ FactorTables factor_tables(const ModelConfig& config, const VocabularySizes& voc
 }
 
 Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocabulary) {
-  const auto block_in = [&](StackChoice stack) {
-    BlockConfig block = block_config(block_of(config, stack), chosen(config.width, "width"), option_place);
-    block.score = score_of(config);
-    block.longest = has_tables(config) ? chosen(config.max_positions, "max-positions") : 0;
-    block.deviation = block.score_deviation = config.initial_deviation;
-    block.dropout = chosen(config.dropout, "dropout");
-    block.head_gates = config.prune_heads.has_value();
-    return block;
-  };
-  return std::make_shared<TransformerImpl>(
-      TransformerConfig{.src_vocabulary = vocabulary.src,
-                        .tgt_vocabulary = vocabulary.tgt,
-                        .encoder_layers = chosen(config.encoder_layers, "encoder-layers"),
-                        .decoder_layers = chosen(config.decoder_layers, "decoder-layers"),
-                        .tie_embeddings = config.tie_embeddings,
-                        .factors = factor_tables(config, vocabulary),
-                        .output_bias = config.output_bias,
-                        .encoder_block = block_in(StackChoice::encoder),
-                        .decoder_block = block_in(StackChoice::decoder),
-                        .word_dropout = config.word_dropout});
+  chosen(config.encoder_layers, "encoder-layers"), chosen(config.decoder_layers, "decoder-layers");
+  chosen(config.dropout, "dropout");
+  if (has_tables(config)) chosen(config.max_positions, "max-positions");
+  return std::make_shared<TransformerImpl>(TransformerConfig{.src_vocabulary = vocabulary.src,
+                                                             .tgt_vocabulary = vocabulary.tgt,
+                                                             .tie_embeddings = config.tie_embeddings,
+                                                             .factors = factor_tables(config, vocabulary),
+                                                             .output_bias = config.output_bias,
+                                                             .encoder = sized(stack_of(config, StackChoice::encoder)),
+                                                             .decoder = sized(stack_of(config, StackChoice::decoder)),
+                                                             .head_gates = config.prune_heads.has_value(),
+                                                             .word_dropout = config.word_dropout});
 }
 
 RecurrentConfig recurrent_config(const ModelConfig& config, const VocabularySizes& vocabulary) {
@@ -178,10 +171,6 @@ Seq2Seq make_with_attention(const ModelConfig& config, const VocabularySizes& vo
 }  // namespace
 
 void check_model(const ModelConfig& config, const OptionPlace& place) {
-  if (config.initial_deviation > 0 && config.initial.matrices != Initialiser::of_family) {
-    refuse(place("initial-deviation"), " is given, but initialiser is " + std::string(name_of(config.initial.matrices)),
-           "drop one of them");
-  }
   config.model == ModelKind::transformer ? check_transformer(config, place) : check_recurrent(config, place);
 }
 

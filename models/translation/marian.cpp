@@ -263,7 +263,7 @@ void check_marian_form(const ModelConfig& config) {
 
 std::string to_marian_config(const MarianConfig& config) {
   const ModelConfig& model = config.model;
-  const BlockConfig block = block_config(model.block, model.width.value(), option_place);
+  const BlockOptions block = sized(model.block, model.width.value());
   constexpr double kUsualDeviation = 0.02;
   const nlohmann::ordered_json json = {
       {"architectures", {"MarianMTModel"}},
@@ -271,13 +271,13 @@ std::string to_marian_config(const MarianConfig& config) {
       {"is_encoder_decoder", true},
       {"vocab_size", config.vocabulary.src},
       {"decoder_vocab_size", config.vocabulary.tgt},
-      {"d_model", block.width},
+      {"d_model", model.width.value()},
       {"encoder_layers", model.encoder_layers.value()},
       {"decoder_layers", model.decoder_layers.value()},
-      {"encoder_attention_heads", block.heads},
-      {"decoder_attention_heads", block.heads},
-      {"encoder_ffn_dim", block.feed_forward},
-      {"decoder_ffn_dim", block.feed_forward},
+      {"encoder_attention_heads", *block.heads},
+      {"decoder_attention_heads", *block.heads},
+      {"encoder_ffn_dim", *block.feed_forward},
+      {"decoder_ffn_dim", *block.feed_forward},
       {"activation_function", hf_name_of(block.activation)},
       {"max_position_embeddings", 1024},
       {"scale_embedding", true},

@@ -26,50 +26,51 @@ struct TransformerState : DecoderState {
   }
 };
 
-Embedding table(std::int64_t vocabulary, std::int64_t width, const BlockConfig& block) {
-  return Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = width, .deviation = block.deviation});
+Embedding table(std::int64_t vocabulary, std::int64_t width, const StackOptions& stack) {
+  return Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = width, .deviation = stack.deviation()});
 }
 
 // Learnt positions start with standard deviation H^-0.5, as in fairseq: small beside the scaled embeddings.
-AddedPositions positions_of(torch::nn::Module& model, const char* name, const BlockConfig& block) {
-  return {model, block.positions, name,
-          EmbeddingConfig{.vocabulary = block.longest, .width = block.width, .deviation = block.deviation}};
+AddedPositions positions_of(torch::nn::Module& model, const char* name, const StackOptions& stack) {
+  return {model, stack.block.positions, name,
+          EmbeddingConfig{.vocabulary = stack.max_positions, .width = *stack.width, .deviation = stack.deviation()}};
 }
 
 }  // namespace
 
 TransformerImpl::TransformerImpl(const TransformerConfig& config)
     : config_(config),
-      tgt_embedding_(register_module("tgt_embedding",
-                                     table(config.tgt_vocabulary, config.decoder_block.width, config.decoder_block))),
-      src_embedding_(
-          *this,
-          config.tie_embeddings
-              ? tgt_embedding_
-              : register_module("src_embedding",
-                                table(config.src_vocabulary, config.factors.piece_width(config.encoder_block.width),
-                                      config.encoder_block)),
-          config.factors, config.encoder_block.deviation),
+      tgt_embedding_(
+          register_module("tgt_embedding", table(config.tgt_vocabulary, *config.decoder.width, config.decoder))),
+      src_embedding_(*this,
+                     config.tie_embeddings
+                         ? tgt_embedding_
+                         : register_module("src_embedding",
+                                           table(config.src_vocabulary,
+                                                 config.factors.piece_width(*config.encoder.width), config.encoder)),
+                     config.factors, config.encoder.deviation()),
       output_bias_(config.output_bias ? register_parameter("output_bias", torch::zeros({config.tgt_vocabulary}))
                                       : Tensor()),
-      encoder_(register_module("encoder", Stack(config.encoder_layers, config.encoder_block, StackKind::encoder))),
-      decoder_(register_module("decoder", Stack(config.decoder_layers, config.decoder_block, StackKind::decoder))),
-      src_positions_(positions_of(*this, "src_position_embedding", config.encoder_block)),
-      tgt_positions_(recipe_of(config.decoder_block.positions).adds_table
-                         ? positions_of(*this, "tgt_position_embedding", config.decoder_block)
+      encoder_(register_module(
+          "encoder", Stack(config.encoder, StackForm{.kind = StackKind::encoder, .head_gates = config.head_gates}))),
+      decoder_(register_module(
+          "decoder", Stack(config.decoder, StackForm{.kind = StackKind::decoder, .head_gates = config.head_gates}))),
+      src_positions_(positions_of(*this, "src_position_embedding", config.encoder)),
+      tgt_positions_(recipe_of(config.decoder.block.positions).adds_table
+                         ? positions_of(*this, "tgt_position_embedding", config.decoder)
                          : src_positions_) {}
 
 Tensor TransformerImpl::embed(const Sequences& tokens, std::int64_t first, Pass& pass) const {
   const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
   return tgt_embedding_->forward(tokens, tgt_embedding_->unit_scale(),
                                  tgt_positions_.rows(first, tokens.layout.max_length),
-                                 pass.dropout(config_.decoder_block.dropout), words);
+                                 pass.dropout(config_.decoder.dropout), words);
 }
 
 std::shared_ptr<const Memory> TransformerImpl::encode(const Sequences& src, Pass& pass) const {
   const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
   const Tensor x_MH = src_embedding_.forward(src, src_positions_.rows(0, src.layout.max_length),
-                                             pass.dropout(config_.decoder_block.dropout), words);
+                                             pass.dropout(config_.decoder.dropout), words);
   auto memory = std::make_shared<TransformerMemory>();
   memory->layout = src.layout;
   memory->read = decoder_->memory(encoder_->forward(x_MH, {.layout = src.layout}, pass), src.layout);
@@ -80,7 +81,7 @@ std::unique_ptr<DecoderState> TransformerImpl::start(const Memory& /*memory*/,
                                                      std::span<const std::int64_t> sentences) const {
   auto state = std::make_unique<TransformerState>();
   state->sentences.assign(sentences.begin(), sentences.end());
-  state->cache = KeyValueCache(config_.decoder_layers);
+  state->cache = KeyValueCache(*config_.decoder.layers);
   return state;
 }
 

@@ -28,12 +28,11 @@ namespace attend {
 struct TransformerConfig {
   std::int64_t src_vocabulary = 0;
   std::int64_t tgt_vocabulary = 0;
-  std::int64_t encoder_layers = 6;
-  std::int64_t decoder_layers = 6;
   bool tie_embeddings = true;  // source with target; target and output always are
   FactorTables factors = {};
   bool output_bias = false;
-  BlockConfig encoder_block = {}, decoder_block = {};  // of equal widths, positions and dropout
+  StackOptions encoder = {}, decoder = {};  // of equal widths, positions and dropout
+  bool head_gates = false;
   double word_dropout = 0;
 };
 

@@ -21,18 +21,14 @@ struct Variant {
 };
 
 BertForPretraining model_of(const Fixture& fixture, FeedForwardKind activation) {
-  BertForPretraining model(BertConfig{.vocabulary = 29,
-                                      .max_length = 17,
-                                      .layers = 2,
-                                      .embedding_width = 12,
-                                      .block = {.width = 12,
-                                                .heads = 3,
-                                                .positions = PositionKind::learned,
-                                                .longest = 17,
-                                                .feed_forward = 19,
-                                                .activation = activation,
-                                                .norm_eps = 1e-12,
-                                                .dropout = 0}});
+  BertForPretraining model(
+      StackOptions{
+          .layers = 2,
+          .width = 12,
+          .max_positions = 17,
+          .block = {.heads = 3, .feed_forward = 19, .positions = PositionKind::learned, .activation = activation},
+          .dropout = 0},
+      /*vocabulary=*/29);
   model->to(test_device());
   const at::NoGradGuard no_grad;
   for (const auto& [name, parameter] : parameters_of(*model)) parameter.copy_(fixture.tensor("weight." + name));

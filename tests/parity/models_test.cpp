@@ -166,19 +166,14 @@ INSTANTIATE_TEST_SUITE_P(Cells, LanguageParity,
 // every gradient, and ten updates.
 
 BertForPretraining permuted_model_of(const Fixture& fixture, PositionKind positions) {
-  BertForPretraining model(BertConfig{.vocabulary = 17,
-                                      .max_length = 9,
-                                      .layers = 2,
-                                      .embedding_width = 8,
-                                      .query = 4,
-                                      .block = {.width = 8,
-                                                .heads = 2,
-                                                .positions = positions,
-                                                .longest = 9,
-                                                .feed_forward = 11,
-                                                .activation = FeedForwardKind::gelu,
-                                                .norm_eps = 1e-12,
-                                                .dropout = 0}});
+  BertForPretraining model(
+      StackOptions{
+          .layers = 2,
+          .width = 8,
+          .max_positions = 9,
+          .block = {.heads = 2, .feed_forward = 11, .positions = positions, .activation = FeedForwardKind::gelu},
+          .dropout = 0},
+      /*vocabulary=*/17, /*query=*/4);
   model->to(test_device());
   const at::NoGradGuard no_grad;
   for (const auto& [name, parameter] : parameters_of(*model)) parameter.copy_(fixture.tensor("weight." + name));

@@ -75,7 +75,9 @@ TEST(Optimiser, GradientNormSeesWhatIsNotFinite) {
 // Without a gradient to follow, one step of sgd with weight decay 1 and rate 0.5 halves what decays.
 TEST(Optimiser, DecaysMatricesAndTablesButNotBiasesOfSeveralAxes) {
   for (const PositionKind positions : {PositionKind::t5, PositionKind::transformer_xl, PositionKind::relative}) {
-    Stack stack(1, BlockConfig{.width = 12, .heads = 3, .positions = positions}, StackKind::encoder);
+    Stack stack(
+        StackOptions{.layers = 1, .width = 12, .block = {.heads = 3, .feed_forward = 48, .positions = positions}},
+        StackForm());
     std::map<std::string, torch::Tensor> before;
     for (const auto& [name, parameter] : parameters_of(*stack)) {
       parameter.data().fill_(1);

@@ -264,24 +264,18 @@ TEST(Attention, GivesTheTransformerItsHiddenStates) {
 // Also with one block in every layer, and where the last layer is computed for some tokens alone.
 TEST(Attention, GivesBertItsHiddenStates) {
   const at::NoGradGuard no_grad;
-  BertConfig post;
-  post.vocabulary = kPieces;
-  post.max_length = 9;
-  post.layers = 3;
-  post.embedding_width = 12;
-  post.block.width = 12;
+  StackOptions post{.layers = 3, .width = 12, .max_positions = 9, .initial_deviation = 0.3};
   post.block.heads = 3;
   post.block.feed_forward = 19;
-  post.block.deviation = 0.3;
-  BertConfig pre = post, shared = post, factorised = post;
+  StackOptions pre = post, shared = post, factorised = post;
   pre.block.norm = NormPlace::pre;
   shared.share_layers = true;
   factorised.embedding_width = 5;
   const Sequences tokens = tokens_of({5, 1, 7, 3, 6});
   const SegmentedSequences input{.tokens = tokens, .segments_M = tokens.ids_M % 2};
   const Selection wanted = select({0, 3, 5, 14, 21}, tokens.layout, test_device());
-  for (const BertConfig& config : {post, pre, shared, factorised}) {
-    Bert model(config);
+  for (const StackOptions& config : {post, pre, shared, factorised}) {
+    Bert model(config, kPieces);
     initialise(*model, 3);
     model->to(test_device());
     for (const bool some : {false, true}) {
@@ -296,7 +290,7 @@ TEST(Attention, GivesBertItsHiddenStates) {
                                      recomputed.embed("embeddings.token_type_embeddings", input.segments_M) +
                                      recomputed.embed("embeddings.position_embeddings", places(tokens.layout)),
                                  "embeddings.LayerNorm");
-      if (config.embedding_width != config.block.width) x = recomputed.linear(x, "embeddings.projection");
+      if (config.embedding_width) x = recomputed.linear(x, "embeddings.projection");
       x = recomputed.encode("encoder", x, tokens.layout, 3, config.share_layers ? 1 : 3, ops::Activation::gelu);
       if (some) x = x.index_select(0, wanted.rows_K.cpu());
       EXPECT_LE((hidden.cpu() - x).abs().max().item<double>(), 2e-5);

@@ -216,7 +216,7 @@ LanguageOptions drawn_language(RandomStream& random) {
                 {"embedding-width", {12, 12, 6}}},
                random);
   options.stack.block.attention_dropout = 0;
-  if (options.stack.block.feed_forward == 0) options.stack.block.activation = BertOptions().block.activation;
+  if (options.stack.block.feed_forward == 0) options.stack.block.activation = StackOptions().block.activation;
   if (random.below(2) == 1) options.memory = 7;  // no first segment is longer
   if (options.stack.initialiser == Initialiser::of_family) options.stack.initial_deviation = 0.3;
   return options;

@@ -10,7 +10,6 @@
 
 #include "models/attention/heads.hpp"
 #include "models/bert/bert.hpp"
-#include "models/bert/bert_config.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
 #include "tests/support/combinations.hpp"
@@ -26,8 +25,8 @@ constexpr std::int64_t kQueryPiece = 3;
 const std::vector<std::int64_t> kRanksOfTokens = {0, 4, 2, 3, 1, 0, 2, 1, 3};
 const std::vector<std::int64_t> kAskedFor = {1, 3, 6};
 
-BertOptions drawn_permuted(RandomStream& random) {
-  BertOptions options;
+StackOptions drawn_permuted(RandomStream& random) {
+  StackOptions options;
   options.layers = 2;
   options.width = 12;
   options.max_positions = 8;
@@ -41,8 +40,8 @@ BertOptions drawn_permuted(RandomStream& random) {
   return options;
 }
 
-std::shared_ptr<BertImpl> permuted_encoder(const BertOptions& options) {
-  Bert bert(bert_config(options, kVocabulary, AttentionPlace::encoder, kQueryPiece));
+std::shared_ptr<BertImpl> permuted_encoder(const StackOptions& options) {
+  Bert bert(options, kVocabulary, kQueryPiece);
   initialise(*bert, 7);
   bert->to(test_device());
   return bert.ptr();
@@ -102,7 +101,7 @@ void expect_a_batch_is_its_sentences_with_queries(const BertImpl& bert) {
 }
 
 TEST(Permuted, QueriesOfEveryCombinationSeeWhatComesBeforeThem) {
-  for_each_combination(drawn_permuted, permuted_encoder, [](const BertOptions& /*options*/, const BertImpl& bert) {
+  for_each_combination(drawn_permuted, permuted_encoder, [](const StackOptions& /*options*/, const BertImpl& bert) {
     expect_queries_see_what_comes_before(bert);
     expect_a_batch_is_its_sentences_with_queries(bert);
   });
@@ -128,8 +127,11 @@ TEST(Permuted, ContentIsACausalModelInTheOrderOfPositionsAndAnEncoderIfAllIsKnow
   const Layout layout = permuted_input().tokens.layout;
   for (const PositionKind positions : {PositionKind::learned, PositionKind::rotary, PositionKind::alibi}) {
     SCOPED_TRACE(name_of(positions));
-    const BlockConfig config{.width = 12, .heads = 3, .positions = positions, .feed_forward = 19, .deviation = 0.3};
-    Stack encoder(2, config, StackKind::encoder), causal(2, config, StackKind::language);
+    const StackOptions options{.layers = 2,
+                               .width = 12,
+                               .block = {.heads = 3, .feed_forward = 19, .positions = positions},
+                               .initial_deviation = 0.3};
+    Stack encoder(options, StackForm()), causal(options, StackForm{.kind = StackKind::language});
     for (Stack stack : {encoder, causal}) {
       initialise(*stack, 7);
       stack->to(test_device());
@@ -146,9 +148,9 @@ TEST(Permuted, ContentIsACausalModelInTheOrderOfPositionsAndAnEncoderIfAllIsKnow
 // A [MASK] of the input is asked for by a query, which sees what is not masked and not what another [MASK] stands for.
 TEST(Permuted, MasksAreAskedForFromWhatIsNotMasked) {
   const at::NoGradGuard no_grad;
-  BertOptions options;
+  StackOptions options;
   options.layers = 2, options.width = 12, options.max_positions = 8, options.initial_deviation = 0.3;
-  BertForPretraining model(bert_config(options, kVocabulary, AttentionPlace::encoder, kQueryPiece));
+  BertForPretraining model(options, kVocabulary, kQueryPiece);
   initialise(*model, 7);
   model->to(test_device());
   SegmentedSequences input = permuted_input();

@@ -100,8 +100,8 @@ std::vector<Family> transformers_to_prune() {
 INSTANTIATE_TEST_SUITE_P(Families, PrunedTransformer, testing::ValuesIn(transformers_to_prune()),
                          [](const auto& tested) { return tested.param.name; });
 
-BertOptions options_to_prune(PositionKind positions) {
-  BertOptions options;
+StackOptions options_to_prune(PositionKind positions) {
+  StackOptions options;
   options.layers = 2;
   options.width = 12;
   options.max_positions = 32;
@@ -125,9 +125,9 @@ void write_run_to_prune(const std::filesystem::path& run, RunKind kind, const Op
 
 TEST(PrunedRun, OfABertIsTheSilencedOne) {
   const TemporaryDirectory directory;
-  const BertOptions options = options_to_prune(PositionKind::alibi);
+  const StackOptions options = options_to_prune(PositionKind::alibi);
   const Tokenizer tokenizer = small_tokenizer({.size = 64});
-  BertForPretraining model(bert_config(options, tokenizer.size()));
+  BertForPretraining model(options, tokenizer.size());
   initialise(*model, 5);
   write_run_to_prune(directory / "whole", RunKind::pretrain, options, tokenizer, model);
   const std::vector<HeadPlace> removed = {{AttentionPlace::encoder, 0, 1}, {AttentionPlace::encoder, 0, 0}};
@@ -166,10 +166,10 @@ TEST(PrunedRun, OfALanguageModelIsTheSilencedOne) {
 
 TEST(PrunedHeads, ThatTheModelHasNotAreRefused) {
   const auto fault = [](const std::vector<std::string>& names, bool shares = false) {
-    BertOptions options = options_to_prune(PositionKind::learned);
+    StackOptions options = options_to_prune(PositionKind::learned);
     options.block.pruned_heads = names;
     options.share_layers = shares;
-    return user_error_of([&] { bert_config(options, 30); });
+    return user_error_of([&] { resolve_stack(options, StackUse::masked); });
   };
   for (const char* name : {"encoder.0", "encoder.0.3", "middle.0.1", "encoder.0.01", "encoder.-1.0", "encoder.0.1.2"}) {
     EXPECT_NE(fault({name}).find("\"" + std::string(name) + "\", expected PLACE.LAYER.HEAD"), std::string::npos)

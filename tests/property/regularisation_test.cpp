@@ -105,13 +105,18 @@ TEST(LayerDrop, ChangesTheTrainingOfATransformer) {
   }
 }
 
-BlockConfig block_that_drops(double rate) {
-  return {.width = 12, .heads = 3, .feed_forward = 19, .dropout = 0, .layer_drop = rate};
+Stack stack_that_drops(double rate, std::int64_t layers) {
+  return Stack(StackOptions{.layers = layers,
+                            .width = 12,
+                            .block = {.heads = 3, .feed_forward = 19, .layer_drop = rate},
+                            .dropout = 0,
+                            .initial_deviation = 0},
+               StackForm());
 }
 
 // A stack of one layer of another stack.
 Stack single_layer(const Stack& of, std::int64_t layer) {
-  Stack single(1, block_that_drops(0), StackKind::encoder);
+  Stack single = stack_that_drops(0, 1);
   single->to(test_device());
   const auto theirs = of->named_parameters();
   for (const auto& parameter : single->named_parameters()) {
@@ -124,7 +129,7 @@ Stack single_layer(const Stack& of, std::int64_t layer) {
 TEST(LayerDrop, SkipsEachLayerAtItsRate) {
   const at::NoGradGuard no_grad;
   constexpr double kRate = 0.3;
-  Stack stack(2, block_that_drops(kRate), StackKind::encoder);
+  Stack stack = stack_that_drops(kRate, 2);
   initialise(*stack, 7);
   stack->to(test_device());
   const Layout layout = sequences_of(random_sentences(kSourceLengths, 1)).layout;
@@ -159,7 +164,7 @@ TEST(LayerDrop, SkipsEachLayerAtItsRate) {
 
 TEST(LayerDrop, SelectsTokensOfASkippedLastLayer) {
   const at::NoGradGuard no_grad;
-  Stack stack(2, block_that_drops(0.5), StackKind::encoder);
+  Stack stack = stack_that_drops(0.5, 2);
   initialise(*stack, 7);
   stack->to(test_device());
   const Layout layout = sequences_of(random_sentences(kSourceLengths, 1)).layout;

@@ -20,9 +20,10 @@ using torch::Tensor;
 
 constexpr std::int64_t kWidth = 12;
 
-MultiHeadAttention attention_with(const MultiHeadConfig& config) {
+MultiHeadAttention attention_with(const BlockOptions& options, AttentionPlace place = AttentionPlace::encoder,
+                                  std::int64_t heads = 3) {
   const auto root = std::make_shared<torch::nn::Module>();
-  MultiHeadAttention attention(config);
+  MultiHeadAttention attention(options, AttentionShape{.place = place, .width = kWidth, .heads = heads, .longest = 6});
   root->register_module("attention", attention);
   initialise(*root, 3);
   attention->to(test_device());
@@ -34,13 +35,12 @@ void expect_near(const Tensor& found, const Tensor& expected, const std::string&
 }
 
 // The kinds that are made of attention, with tables shorter than the longest sentence.
-std::vector<MultiHeadConfig> stand_ins() {
-  std::vector<MultiHeadConfig> configs;
+std::vector<SelfAttentionKind> stand_ins() {
+  std::vector<SelfAttentionKind> kinds;
   for (const auto& [kind, name] : kEnumNames<SelfAttentionKind>) {
-    if (kind == SelfAttentionKind::fourier) continue;
-    configs.push_back({.heads = {.width = kWidth, .heads = 3, .longest = 6, .self_attention = kind}});
+    if (kind != SelfAttentionKind::fourier) kinds.push_back(kind);
   }
-  return configs;
+  return kinds;
 }
 
 TEST(SelfAttention, OfSelectedTokensIsThatOfTheWhole) {
@@ -48,12 +48,11 @@ TEST(SelfAttention, OfSelectedTokensIsThatOfTheWhole) {
   const Layout layout = layout_of({7, 3, 4});
   const Tensor x = at::randn({14, kWidth}).to(test_device());
   const Selection selected = select({0, 5, 6, 8, 12}, layout, test_device());
-  for (const MultiHeadConfig& config : stand_ins()) {
-    const MultiHeadAttention attention = attention_with(config);
+  for (const SelfAttentionKind kind : stand_ins()) {
+    const MultiHeadAttention attention = attention_with({.self_attention = kind});
     Pass pass = Pass::inference();
     expect_near(attention->within(x, layout, &selected, 0, pass),
-                selected.of(attention->within(x, layout, nullptr, 0, pass)),
-                std::string(name_of(config.heads.self_attention)));
+                selected.of(attention->within(x, layout, nullptr, 0, pass)), std::string(name_of(kind)));
   }
 }
 
@@ -80,8 +79,7 @@ TEST(SelfAttention, LinearAttentionHasTheOutputsAndGradientsOfItsWeights) {
   const Layout layout = layout_of({7, 1, 9, 5}), memory = layout_of({11, 13, 0, 6});
   const Tensor x = at::randn({22, kWidth}).to(test_device()), y = at::randn({30, kWidth}).to(test_device());
   for (const AttentionPlace place : {AttentionPlace::encoder, AttentionPlace::cross}) {
-    const MultiHeadAttention attention = attention_with(
-        {.heads = {.place = place, .width = kWidth, .heads = 3, .score = ScoreKind::elu1, .dropout = 0.5}});
+    const MultiHeadAttention attention = attention_with({.score = ScoreKind::elu1, .attention_dropout = 0.5}, place);
     const auto forward = [&](const std::vector<Tensor>& inputs, Pass& pass) {
       if (place == AttentionPlace::encoder) return attention->within(inputs[0], layout, nullptr, 0, pass);
       return attention->to_memory(inputs[0], layout, {{attention->keys_values(inputs[1])}, memory}, 0, pass);
@@ -103,8 +101,7 @@ TEST(SelfAttention, WithoutParametersAndPositionsSeesNoOrder) {
   const Tensor order = at::tensor({3, 0, 6, 1, 5, 2, 4, 12, 7, 9, 8, 11, 10}).to(test_device());
   for (const ScoreKind score : {ScoreKind::scaled_dot, ScoreKind::cosine}) {
     const MultiHeadAttention attention =
-        attention_with({.heads = {.width = kWidth, .heads = 3, .score = score, .positions = PositionKind::none},
-                        .projections = ProjectionKind::none});
+        attention_with({.score = score, .positions = PositionKind::none, .projections = ProjectionKind::none});
     Pass pass = Pass::inference();
     const Tensor y = attention->within(x, layout, nullptr, 0, pass);
     expect_near(attention->within(x.index_select(0, order), layout, nullptr, 0, pass), y.index_select(0, order),
@@ -119,8 +116,7 @@ TEST(SelfAttention, OfAWindowIgnoresTokensBeyondItWhateverThePositions) {
   const Tensor x = at::randn({9, kWidth}).to(test_device());
   const Tensor other = at::cat({x.narrow(0, 0, 8), x.narrow(0, 8, 1) + 1});
   for (const auto& [positions, name] : kEnumNames<PositionKind>) {
-    const MultiHeadAttention attention =
-        attention_with({.heads = {.width = kWidth, .heads = 3, .positions = positions, .self_window = 2}});
+    const MultiHeadAttention attention = attention_with({.positions = positions, .self_window = 2});
     Pass pass = Pass::inference();
     const Tensor change_T =
         (attention->within(other, layout, nullptr, 0, pass) - attention->within(x, layout, nullptr, 0, pass))
@@ -135,7 +131,7 @@ TEST(SelfAttention, OfAWindowIgnoresTokensBeyondItWhateverThePositions) {
 TEST(SelfAttention, WithoutParametersAveragesTheTokensThemselves) {
   const at::NoGradGuard no_grad;
   const MultiHeadAttention attention =
-      attention_with({.heads = {.width = kWidth}, .projections = ProjectionKind::none});
+      attention_with({.projections = ProjectionKind::none}, AttentionPlace::encoder, /*heads=*/1);
   EXPECT_TRUE(attention->parameters().empty());
   const Tensor x = at::randn({5, kWidth}).to(test_device());
   Pass pass = Pass::inference();

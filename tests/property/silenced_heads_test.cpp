@@ -15,7 +15,7 @@
 #include "analysis/silencing.hpp"
 #include "core/files.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
-#include "models/bert/bert_config.hpp"
+#include "models/bert/bert.hpp"
 #include "models/language/language_options.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
@@ -28,8 +28,8 @@ namespace {
 
 constexpr std::int64_t kSilencedHeads = 3, kSilencedWidth = 12;
 
-BertOptions silenced_options() {
-  BertOptions options;
+StackOptions silenced_options() {
+  StackOptions options;
   options.layers = 2;
   options.width = kSilencedWidth;
   options.max_positions = 16;
@@ -63,7 +63,7 @@ void expect_silenced_is_not_read(torch::nn::Module& model, AttentionPlace place,
 }
 
 TEST(SilencedHeads, OfABertIsNotRead) {
-  BertForPretraining model(bert_config(silenced_options(), kVocabulary));
+  BertForPretraining model(silenced_options(), kVocabulary);
   initialise(*model, 5);
   model->to(test_device());
   model->eval();
@@ -140,8 +140,8 @@ BertRun silenced_run() {
   const TemporaryDirectory directory;
   write_file_atomic(directory / "text", "a dog .\na cat .\n");
   const Tokenizer tokenizer = train_tokenizer({(directory / "text").string()}, {.type = TokenizerType::character});
-  const BertOptions options = silenced_options();
-  BertForPretraining model(bert_config(options, tokenizer.size()));
+  const StackOptions options = silenced_options();
+  BertForPretraining model(options, tokenizer.size());
   initialise(*model, 5);
   model->eval();
   return {.options = options, .tokenizer = tokenizer, .model = model, .weights = weights_of(*model)};

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/random.hpp"
-#include "models/bert/bert_config.hpp"
+#include "models/bert/bert.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/combinations.hpp"
 #include "tests/support/device.hpp"
@@ -49,8 +49,8 @@ TEST(Variants, OfTranslationHoldWhatEveryModelHolds) {
   });
 }
 
-BertOptions drawn_bert(RandomStream& random) {
-  BertOptions options;
+StackOptions drawn_bert(RandomStream& random) {
+  StackOptions options;
   options.layers = 2;
   options.width = 12;
   options.max_positions = 8;
@@ -72,15 +72,15 @@ SegmentedSequences some_texts(const std::vector<std::vector<std::int64_t>>& sent
 }
 
 TEST(Variants, OfBertHoldWhatEveryModelHolds) {
-  const auto make = [](const BertOptions& options) {
-    const Bert bert(bert_config(options, kVocabulary));
+  const auto make = [](const StackOptions& options) {
+    const Bert bert(options, kVocabulary);
     initialise(*bert, 7);
     return bert.ptr();
   };
   const auto sentences = random_sentences(kSourceLengths, 1);
   const SegmentedSequences input = some_texts(sentences);
   const std::vector<std::int64_t> rows = {0, 3, 5, 6, 14, 21};
-  for_each_combination(drawn_bert, make, [&](const BertOptions& /*options*/, BertImpl& bert) {
+  for_each_combination(drawn_bert, make, [&](const StackOptions& /*options*/, BertImpl& bert) {
     bert.to(test_device());
     {
       const at::NoGradGuard no_grad;

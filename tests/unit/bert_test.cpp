@@ -4,7 +4,6 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "models/bert/bert_config.hpp"
 #include "models/layers/initialise.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/parity.hpp"
@@ -13,12 +12,12 @@ namespace attend {
 namespace {
 
 torch::Tensor initial_positions(InitialPositions begin, Initialiser rule = Initialiser::of_family) {
-  BertOptions options;
+  StackOptions options;
   options.width = 16;
   options.max_positions = 24;
   options.initial_deviation = 0.05;
   options.initial_positions = begin;
-  const Bert bert(bert_config(options, /*vocabulary=*/30));
+  const Bert bert(options, /*vocabulary=*/30);
   initialise(*bert, {.matrices = rule}, 1);
   return bert->named_parameters()["embeddings.position_embeddings.weight"].detach();
 }
@@ -48,9 +47,9 @@ TEST(BertBegins, WithSinusoidsWhateverTheInitialiser) {
 }
 
 TEST(BertWanted, NoToken) {
-  BertOptions options;
+  StackOptions options;
   options.width = 24;
-  const Bert bert(bert_config(options, /*vocabulary=*/30));
+  const Bert bert(options, /*vocabulary=*/30);
   initialise(*bert, 1);
   const SegmentedSequences input{.tokens = sequences(torch::arange(9) * 3, torch::tensor({3, 4, 2})),
                                  .segments_M = torch::zeros({9}, torch::kLong)};

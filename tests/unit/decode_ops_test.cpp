@@ -192,7 +192,7 @@ constexpr std::int64_t kTokens = 198, kHeads = 3;
 
 class RandomHeads {
  public:
-  explicit RandomHeads(const HeadsConfig& config) : heads(config) {
+  RandomHeads(const BlockOptions& options, const AttentionShape& shape) : heads(options, shape) {
     heads.register_in(module_);
     const at::NoGradGuard no_grad;
     for (Tensor& parameter : parameters()) parameter.normal_();
@@ -219,13 +219,9 @@ const std::vector<Form> kForms = {{"alibi", PositionKind::alibi},
                                   {"relative", PositionKind::relative},
                                   {"relative in a window", PositionKind::relative, 20}};
 
-HeadsConfig config_of(const Form& form, std::int64_t size, bool causal) {
-  return {.place = causal ? AttentionPlace::decoder : AttentionPlace::encoder,
-          .width = kHeads * size,
-          .heads = kHeads,
-          .positions = form.positions,
-          .self_window = form.self_window,
-          .causal = causal};
+BlockOptions options_of(const Form& form) { return {.positions = form.positions, .self_window = form.self_window}; }
+AttentionShape shape_of(std::int64_t size, bool causal) {
+  return {.place = causal ? AttentionPlace::decoder : AttentionPlace::encoder, .width = kHeads * size, .heads = kHeads};
 }
 
 class DistanceOps : public testing::TestWithParam<at::ScalarType> {
@@ -242,9 +238,9 @@ TEST_P(DistanceOps, WithinSentences) {
     for (const bool causal : {false, true}) {
       for (const std::int64_t size : {5, 16}) {
         for (const double rate : {0.0, 0.3}) {
-          HeadsConfig config = config_of(form, size, causal);
-          config.dropout = rate;
-          const RandomHeads random(config);
+          BlockOptions options = options_of(form);
+          options.attention_dropout = rate;
+          const RandomHeads random(options, shape_of(size, causal));
           const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
             Pass pass = rate > 0 ? Pass::train(21) : Pass::inference();
             return {random.heads.within({in[0]}, kSentences, {}, kSentences, 0, pass)};
@@ -261,7 +257,7 @@ TEST_P(DistanceOps, ChosenQueriesKeepTheirNumbers) {
   const Selection chosen = select({0, 3, 7, 10, 20, 21, 57, 58, 100, 197}, kSentences, at::kCPU);
   const Tensor places_K = chosen.of(kSentences.on(at::kCPU).places_M);
   for (const Form& form : kForms) {
-    const RandomHeads random(config_of(form, 16, /*causal=*/false));
+    const RandomHeads random(options_of(form), shape_of(16, /*causal=*/false));
     const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
       Pass pass = Pass::inference();
       return {random.heads.within({chosen.of(in[0]), in[1]}, chosen.layout, places_K, kSentences, 0, pass)};
@@ -281,7 +277,7 @@ TEST_P(DistanceOps, StepsAreTheLastRowsOfCausalAttention) {
   std::vector<std::pair<Form, std::int64_t>> cases = {{kForms.back(), 21}, {kForms.end()[-3], 21}};
   for (const Form& form : kForms) cases.emplace_back(form, 16);
   for (const auto& [form, size] : cases) {
-    const RandomHeads random(config_of(form, size, /*causal=*/true));
+    const RandomHeads random(options_of(form), shape_of(size, /*causal=*/true));
     std::vector<Tensor> q, kv;
     Ancestry ancestry;
     for (std::int64_t t = 0; t < steps; ++t) {
@@ -319,9 +315,10 @@ TEST_P(DistanceOps, StepsOfEveryScore) {
     for (const std::int64_t size : {1, 5, 16}) {
       for (const std::int64_t window : {0, 3}) {
         const std::string what = std::string(name_of(score)) + ", " + std::to_string(size);
-        HeadsConfig config = config_of({"window", PositionKind::none, window}, size, /*causal=*/true);
-        config.score = score;
-        const RandomHeads within(config);
+        BlockOptions options = options_of({"window", PositionKind::none, window});
+        options.score = score;
+        AttentionShape shape = shape_of(size, /*causal=*/true);
+        const RandomHeads within(options, shape);
         const auto kv = [&](const Heads& heads, std::int64_t rows) {
           return heads.stored(0.3 * randn({rows, 2 * kHeads * size}));
         };
@@ -336,8 +333,8 @@ TEST_P(DistanceOps, StepsOfEveryScore) {
           Pass pass = Pass::inference();
           return within.heads.to_steps(q, steps, ancestry, 0, pass);
         });
-        config.place = AttentionPlace::cross;
-        const RandomHeads cross(config);
+        shape.place = AttentionPlace::cross;
+        const RandomHeads cross(options, shape);
         const Tensor memory = kv(cross.heads, kTokens);
         expect_fast_is_plain(what + " to a memory", [&] {
           Pass pass = Pass::inference();
@@ -350,7 +347,7 @@ TEST_P(DistanceOps, StepsOfEveryScore) {
 
 TEST_P(DistanceOps, NothingOutsideTheWindowHasAnInfluence) {
   const Layout layout = layout_of({60});
-  const RandomHeads random(config_of({"window", PositionKind::none, 2}, 16, /*causal=*/false));
+  const RandomHeads random(options_of({"window", PositionKind::none, 2}), shape_of(16, /*causal=*/false));
   const Tensor q = randn({60, 48}), kv = randn({60, 96}).requires_grad_();
   Pass pass = Pass::inference();
   random.heads.within({q, kv}, layout, {}, layout, 0, pass)[30].sum().backward();
@@ -365,13 +362,13 @@ TEST(NumbersOfHeads, HaveTheSameGradientsWhenRepeated) {
   at::manual_seed(5);
   const Layout layout = layout_of({140, 140});
   const Tensor x = at::randn({280, 48});
-  HeadsConfig t5 = config_of({"t5", PositionKind::t5}, 16, /*causal=*/false), random_table = t5;
-  random_table.positions = PositionKind::none;
-  random_table.self_attention = SelfAttentionKind::random;
-  random_table.longest = 6;
+  const BlockOptions t5{.positions = PositionKind::t5},
+      random_table{.positions = PositionKind::none, .self_attention = SelfAttentionKind::random};
+  AttentionShape shape = shape_of(16, /*causal=*/false);
+  shape.longest = 6;
   const PlainOps plain;
-  for (const HeadsConfig& config : {t5, random_table}) {
-    const RandomHeads random(config);
+  for (const BlockOptions& options : {t5, random_table}) {
+    const RandomHeads random(options, shape);
     const Tensor parameter = random.parameters().at(0);
     const auto gradient = [&] {
       parameter.mutable_grad() = Tensor();
@@ -388,9 +385,9 @@ TEST(NumbersOfHeads, HaveTheSameGradientsWhenRepeated) {
 
 TEST_P(DistanceOps, DotProductsHaveNoScale) {
   for (const ScoreKind score : {ScoreKind::dot, ScoreKind::general}) {
-    HeadsConfig config = config_of({"t5", PositionKind::t5}, 16, /*causal=*/false);
-    config.score = score;
-    const RandomHeads random(config);
+    const BlockOptions options{.score = score, .positions = PositionKind::t5};
+    AttentionShape shape = shape_of(16, /*causal=*/false);
+    const RandomHeads random(options, shape);
     const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
       Pass pass = Pass::inference();
       return {random.heads.within({in[0]}, kSentences, {}, kSentences, 0, pass)};
@@ -401,8 +398,8 @@ TEST_P(DistanceOps, DotProductsHaveNoScale) {
                              random.parameters());
 
     const at::NoGradGuard no_grad;
-    config.place = AttentionPlace::cross;
-    const RandomHeads cross(config);
+    shape.place = AttentionPlace::cross;
+    const RandomHeads cross(options, shape);
     const Tensor q = randn({2, 48}), kv = randn({kTokens, 96});
     const auto step = [&] {
       Pass pass = Pass::inference();

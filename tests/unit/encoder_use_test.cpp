@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "models/bert/bert_config.hpp"
+#include "models/bert/bert.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/tokenizer.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 
 class EncoderUse : public testing::Test {
  protected:
-  EncoderUse() : tokenizer_(letters_of("a dog .\na cat .\n")), model_(bert_config(options(), tokenizer_.size())) {
+  EncoderUse() : tokenizer_(letters_of("a dog .\na cat .\n")), model_(options(), tokenizer_.size()) {
     initialise(*model_, 1);
     model_->eval();
   }
@@ -50,8 +50,8 @@ class EncoderUse : public testing::Test {
   }
 
  private:
-  static BertOptions options() {
-    BertOptions options;
+  static StackOptions options() {
+    StackOptions options;
     options.width = 16;
     options.max_positions = 24;
     return options;

@@ -89,8 +89,9 @@ TEST(FeedForwardNetwork, GatedRunsWithPackedWeights) {
 
 TEST(FeedForwardNetwork, OfSizeZeroIsNoSubLayer) {
   for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
-    const Stack stack(2, BlockConfig{.width = 12, .heads = 3, .feed_forward = 0, .norm = norm, .dropout = 0},
-                      StackKind::encoder);
+    const Stack stack(
+        StackOptions{.layers = 2, .width = 12, .block = {.heads = 3, .feed_forward = 0, .norm = norm}, .dropout = 0},
+        StackForm());
     initialise(*stack, 1);
     for (const auto& parameter : stack->named_parameters()) {
       EXPECT_EQ(parameter.key().find("linear"), std::string::npos) << parameter.key();

@@ -16,7 +16,7 @@ using ChangeOfLanguage = std::function<void(LanguageOptions&)>;
 
 Gpt2Config gpt2_with(const ChangeOfLanguage& change) {
   Gpt2Config config{.options = {}, .vocabulary = 30, .eos = 3};
-  BertOptions& stack = config.options.stack;
+  StackOptions& stack = config.options.stack;
   stack.layers = 3;
   stack.width = 15;
   stack.block.heads = 3;
@@ -42,7 +42,7 @@ TEST(Gpt2ConfigFile, RefusesFormsThatGpt2LacksByName) {
   }
   EXPECT_EQ(refusal_of_gpt2_form([](LanguageOptions&) {}), "");
   EXPECT_EQ(refusal_of_gpt2_form([](LanguageOptions& model) {
-              model.stack.shape = BertShape::tiny;
+              model.stack.shape = StackShape::tiny;
               model.stack.block.layer_drop = 0.1;
               model.stack.block.activation_dropout = 0.1;
               model.stack.initial_positions = InitialPositions::sinusoids;
@@ -66,7 +66,7 @@ TEST_F(Gpt2ConfigTest, IsReadAsItWasWritten) {
     });
     EXPECT_EQ(json["activation_function"], name);
     const Gpt2Config config = read(json);
-    const BertOptions& stack = config.options.stack;
+    const StackOptions& stack = config.options.stack;
     EXPECT_FALSE(config.options.is_recurrent());
     EXPECT_EQ(stack.layers, 3);
     EXPECT_EQ(stack.width, 15);

@@ -12,7 +12,7 @@
 namespace attend {
 namespace {
 
-using ChangeOfBert = std::function<void(BertOptions&)>;
+using ChangeOfBert = std::function<void(StackOptions&)>;
 
 HfConfig changed(const ChangeOfBert& change) {
   HfConfig config;
@@ -33,15 +33,16 @@ TEST(HfConfigFile, RefusesFormsThatTheyLackByName) {
        {"positions = alibi", "positions = none", "norm = none", "norm-kind = rms", "residual = false",
         "feed-forward = 0", "activation = geglu", "activation = swiglu", "score = additive", "self-attention = uniform",
         "self-window = 3", "projections = none", "attention-bias = false", "share-layers = true"}) {
-    EXPECT_EQ(refusal([&](BertOptions& bert) { set_form(bert, form); }), they + "form with " + form);
+    EXPECT_EQ(refusal([&](StackOptions& bert) { set_form(bert, form); }), they + "form with " + form);
   }
   // Its language modelling head has gelu, whatever the layers have.
-  EXPECT_EQ(refusal([](BertOptions& bert) {
+  EXPECT_EQ(refusal([](StackOptions& bert) {
               bert.block.norm = NormPlace::pre;
               bert.block.activation = FeedForwardKind::relu;
             }),
             they + "form with activation = relu");
-  EXPECT_EQ(refusal([](BertOptions& bert) { bert.embedding_width = 6; }), they + "embeddings narrower than its layers");
+  EXPECT_EQ(refusal([](StackOptions& bert) { bert.embedding_width = 6; }),
+            they + "embeddings narrower than its layers");
 }
 
 using BertConfigTest = HfConfigTest<read_hf_config>;
@@ -53,7 +54,7 @@ TEST_F(BertConfigTest, IsReadAsItWasWritten) {
                                                             {FeedForwardKind::gelu_tanh, "gelu_pytorch_tanh"},
                                                             {FeedForwardKind::relu, "relu"},
                                                             {FeedForwardKind::swish, "silu"}}) {
-    const HfConfig written = changed([&](BertOptions& bert) {
+    const HfConfig written = changed([&](StackOptions& bert) {
       bert.layers = 3;
       bert.max_positions = 24;
       bert.dropout = 0.2;
@@ -65,18 +66,18 @@ TEST_F(BertConfigTest, IsReadAsItWasWritten) {
     });
     const auto json = nlohmann::json::parse(to_hf_config(written));
     EXPECT_EQ(json["hidden_act"], name);
-    const BertOptions options = read(json).options;
+    const StackOptions options = read(json).options;
     EXPECT_EQ(options.block.activation, kind);
     EXPECT_EQ(options.block.feed_forward, 20);
     EXPECT_EQ(options.max_positions, 24);
   }
-  nlohmann::json other = nlohmann::json::parse(to_hf_config(changed([](BertOptions&) {})));
+  nlohmann::json other = nlohmann::json::parse(to_hf_config(changed([](StackOptions&) {})));
   other["hidden_act"] = "swish";  // the same under another name
   EXPECT_EQ(read(other).options.block.activation, FeedForwardKind::swish);
 }
 
 TEST_F(BertConfigTest, AFieldThatIsNotReadIsRefusedByName) {
-  auto usual = nlohmann::json::parse(to_hf_config(changed([](BertOptions&) {})));
+  auto usual = nlohmann::json::parse(to_hf_config(changed([](StackOptions&) {})));
   usual["pruned_heads"] = nlohmann::json::object();
   EXPECT_EQ(refusal(usual), "");
   expect_refused(usual, {{"pruned_heads", {{"0", {1}}}},

@@ -15,7 +15,7 @@
 #include "eval/forced_decoding.hpp"
 #include "eval/language_score.hpp"
 #include "eval/workers.hpp"
-#include "models/bert/bert_config.hpp"
+#include "models/bert/bert.hpp"
 #include "models/language/language_options.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/tokenizer.hpp"
@@ -208,12 +208,12 @@ TEST(ScoreTally, ContrastsAreCountedByKindAndDistance) {
 // A BERT of random weights over letters, so that words have several pieces: "a dog" is ▁ a ▁ d o g.
 BertRun bert_of_letters(std::int64_t longest = 64) {
   static const Tokenizer tokenizer = letters_of("a dog .\na cat .\n");
-  BertOptions options;
+  StackOptions options;
   options.width = 16;
   options.layers = 2;
   options.max_positions = longest;
   options.initial_deviation = 0.3;  // probabilities that differ
-  BertForPretraining model(bert_config(options, tokenizer.size()));
+  BertForPretraining model(options, tokenizer.size());
   initialise(*model, 5);
   model->eval();
   return {.options = options, .tokenizer = tokenizer, .model = model, .weights = weights_of(*model)};

@@ -16,7 +16,7 @@
 namespace attend {
 namespace {
 
-LanguageOptions small_language(const std::function<void(BertOptions&)>& change = {}) {
+LanguageOptions small_language(const std::function<void(StackOptions&)>& change = {}) {
   LanguageOptions options;
   options.stack.layers = 2;
   options.stack.width = 12;
@@ -29,7 +29,7 @@ LanguageOptions small_language(const std::function<void(BertOptions&)>& change =
 
 TEST(LanguageOptions, OnlyTablesOfPositionsLimitTheLengthOfATransformer) {
   const auto longest = [](PositionKind positions, SelfAttentionKind self_attention) {
-    return make_language_model(small_language([&](BertOptions& stack) {
+    return make_language_model(small_language([&](StackOptions& stack) {
                                  stack.block.positions = positions;
                                  stack.block.self_attention = self_attention;
                                }),
@@ -71,7 +71,7 @@ TEST(LanguageOptions, ARecurrentModelIsItsTableAndItsCells) {
 
 TEST(LanguageOptions, AllLayersOfATransformerMayBeOneBlock) {
   const auto parameters = [](std::int64_t layers, bool share) {
-    return count_parameters(*make_language_model(small_language([&](BertOptions& stack) {
+    return count_parameters(*make_language_model(small_language([&](StackOptions& stack) {
                                                    stack.layers = layers;
                                                    stack.share_layers = share;
                                                  }),
@@ -83,7 +83,7 @@ TEST(LanguageOptions, AllLayersOfATransformerMayBeOneBlock) {
 
 TEST(LanguageOptions, TheLastMatricesOfResidualBranchesBeginSmaller) {
   const auto deviation = [](bool residual, const char* name) {
-    const auto model = make_language_model(small_language([&](BertOptions& stack) {
+    const auto model = make_language_model(small_language([&](StackOptions& stack) {
                                              stack.width = 96;
                                              stack.block.feed_forward = 96;
                                              stack.block.residual = residual;

@@ -94,7 +94,7 @@ struct Parts {
   torch::OrderedDict<std::string, std::shared_ptr<torch::nn::Module>> children;
 };
 
-Tensor block_by_hand(const Parts& parts, const BlockConfig& config, Tensor x, const Layout& layout) {
+Tensor block_by_hand(const Parts& parts, const BlockOptions& config, Tensor x, const Layout& layout) {
   const auto sub_layer = [&](const std::string& norm, const auto& f) {
     const Tensor read = config.norm == NormPlace::pre ? parts.norm(norm, x) : x;
     const Tensor sum = config.residual ? x + f(read) : f(read);
@@ -112,9 +112,10 @@ TEST(Block, NormsAndSumsStandWhereTheOptionsSay) {
   for (const NormPlace place : {NormPlace::post, NormPlace::pre, NormPlace::none}) {
     for (const NormKind kind : {NormKind::layer, NormKind::rms}) {
       for (const bool residual : {true, false}) {
-        const BlockConfig config{
-            .width = 12, .heads = 3, .feed_forward = 19, .norm = place, .norm_kind = kind, .residual = residual};
-        const TransformerBlock block(config, StackKind::encoder, /*layer=*/0);
+        const BlockOptions config{
+            .heads = 3, .feed_forward = 19, .norm = place, .norm_kind = kind, .residual = residual};
+        const StackOptions stack{.width = 12, .block = config, .initial_deviation = 0};
+        const TransformerBlock block(stack, StackForm(), /*layer=*/0);
         initialise(*block, 1);
         Pass pass = Pass::inference();
         const Tensor found = block->forward(x, {.stack = {.layout = layout}, .layout = layout}, pass);
@@ -130,8 +131,8 @@ TEST(Block, NormsAndSumsStandWhereTheOptionsSay) {
 
 TEST(Block, ALastNormStandsAfterPreNormAlone) {
   for (const NormPlace place : {NormPlace::post, NormPlace::pre, NormPlace::none}) {
-    const BlockConfig config{.width = 12, .heads = 3, .feed_forward = 19, .norm = place, .norm_kind = NormKind::rms};
-    const Stack stack(2, config, StackKind::encoder);
+    const BlockOptions block{.heads = 3, .feed_forward = 19, .norm = place, .norm_kind = NormKind::rms};
+    const Stack stack(StackOptions{.layers = 2, .width = 12, .block = block}, StackForm());
     EXPECT_EQ(stack->named_parameters().contains("norm.weight"), place == NormPlace::pre) << name_of(place);
   }
 }

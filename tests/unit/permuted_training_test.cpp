@@ -88,11 +88,11 @@ TEST_F(PermutedText, OrdersAreAFunctionOfSeedEpochAndSequence) {
 }
 
 TEST_F(PermutedText, IsLearnt) {
-  BertOptions options{.layers = 2, .width = 32, .max_positions = 16, .dropout = 0, .initial_deviation = 0.1};
+  StackOptions options{.layers = 2, .width = 32, .max_positions = 16, .dropout = 0, .initial_deviation = 0.1};
   options.block.heads = 2;
   options.block.positions = PositionKind::rotary;
   options.block.attention_dropout = 0;
-  BertForPretraining model(pretraining_config(options, tokenizer_, PretrainingKind::permuted));
+  const BertForPretraining model = make_bert(options, tokenizer_, PretrainingKind::permuted);
   initialise(*model, 3);
   model->to(test_device());
   const PretrainingObjective objective(model);

@@ -243,8 +243,8 @@ TEST(Positions, AreNotSeenByAttentionToAMemory) {
   }
 }
 
-BertOptions encoder_with(PositionKind kind) {
-  BertOptions options;
+StackOptions encoder_with(PositionKind kind) {
+  StackOptions options;
   options.layers = 2;
   options.width = 24;
   options.block.heads = 3;
@@ -254,8 +254,8 @@ BertOptions encoder_with(PositionKind kind) {
   return options;
 }
 
-Bert encoder_of(const BertOptions& options) {
-  const Bert bert(bert_config(options, /*vocabulary=*/30));
+Bert encoder_of(const StackOptions& options) {
+  const Bert bert(options, /*vocabulary=*/30);
   initialise(*bert, 1);
   const torch::NoGradGuard no_grad;
   for (Tensor& parameter : bert->parameters()) {  // biases and tables that begin with zeros
@@ -281,9 +281,9 @@ TEST(PositionsOfBert, AreThoseOfSelectedTokens) {
 
 TEST(PositionsOfBert, SinusoidsAreThoseOfTheInitialisation) {
   const torch::NoGradGuard no_grad;
-  BertOptions initial = encoder_with(PositionKind::learned);
+  StackOptions initial = encoder_with(PositionKind::learned);
   initial.initial_positions = InitialPositions::sinusoids;
-  const Bert learned(bert_config(initial, 30)), fixed(bert_config(encoder_with(PositionKind::sinusoidal), 30));
+  const Bert learned(initial, 30), fixed(encoder_with(PositionKind::sinusoidal), 30);
   initialise(*learned, 1);
   const auto from = learned->named_parameters();
   for (auto& parameter : fixed->named_parameters()) parameter.value().copy_(from[parameter.key()]);

@@ -152,9 +152,8 @@ TEST(StandIns, LinearAttentionIsForLongSentences) {
 // The parameters of self-attention of 12 columns and 4 heads.
 std::map<std::string, std::vector<std::int64_t>> parameters_with(SelfAttentionKind kind, ProjectionKind projections) {
   const MultiHeadAttention attention(
-      MultiHeadConfig{.heads = {.width = 12, .heads = 4, .longest = 5, .self_attention = kind},
-                      .projections = projections,
-                      .bias = false});
+      BlockOptions{.self_attention = kind, .projections = projections, .attention_bias = false},
+      AttentionShape{.width = 12, .heads = 4, .longest = 5});
   std::map<std::string, std::vector<std::int64_t>> shapes;
   for (const auto& parameter : attention->named_parameters()) shapes[parameter.key()] = parameter.value().sizes().vec();
   return shapes;

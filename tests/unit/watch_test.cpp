@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/files.hpp"
-#include "models/bert/bert_config.hpp"
+#include "models/bert/bert.hpp"
 #include "models/layers/layers.hpp"
 #include "models/translation/factory.hpp"
 #include "tests/support/families.hpp"
@@ -166,10 +166,10 @@ INSTANTIATE_TEST_SUITE_P(Families, WatchOf, testing::ValuesIn(families(/*dropout
                          [](const auto& instance) { return instance.param.name; });
 
 TEST(Watch, ReadsAllTokensOfABert) {
-  BertOptions options;
+  StackOptions options;
   options.layers = 2;
   options.width = 24;
-  const BertForPretraining model(bert_config(options, /*vocabulary=*/30));
+  const BertForPretraining model(options, /*vocabulary=*/30);
   initialise(*model, 1);
   PretrainingBatch batch;
   batch.input = {.tokens = sequences(torch::arange(9) * 3, torch::tensor({3, 4, 2})),

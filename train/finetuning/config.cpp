@@ -14,10 +14,10 @@ void FinetuningConfig::refuse_contradictions(const OptionOrigins& origins) const
   if (!tokenizer.empty() && !run.init_from.empty()) {
     throw UserError(origins("tokenizer") + ": --init-from already determines the tokenizer", "leave one of them out");
   }
-  if (model.model == TextEncoderKind::bert) bert_config(model.encoder, /*vocabulary=*/1);
+  if (model.model == TextEncoderKind::bert) resolve_stack(model.encoder, StackUse::masked);
   if (model.model == TextEncoderKind::language) check_language_options(model.language());
   trainer.refuse_several(model.encoder.block.norm_kind, origins);
-  const BertOptions& encoder = model.encoder;
+  const StackOptions& encoder = model.encoder;
   const std::int64_t layers = model.model == TextEncoderKind::lstm ? encoder.layers.value_or(1)
                               : encoder.share_layers               ? 1
                                                                    : layers_of(encoder);

@@ -110,7 +110,7 @@ class FinetuningJob : public Job {
     TextModelOptions theirs = ancestor_->model;
     theirs.pooling = config_.model.pooling;  // belongs to the head, which may be new
     // Pretraining has another default of this option, which applies only to a table of positions.
-    BertOptions& stack = theirs.encoder;
+    StackOptions& stack = theirs.encoder;
     if (stack.block.positions != PositionKind::learned) stack.initial_positions = InitialPositions::random;
     name_sizes(stack, origins);
     adopt_model_options(bind(config_.model), bind(theirs), ancestor_->run, origins);

@@ -113,8 +113,7 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
     check_language_options(model);
     refuse_carrying(*this, origins);
   } else {
-    const auto query = objective == PretrainingKind::permuted ? std::optional<std::int64_t>(0) : std::nullopt;
-    bert_config(model.stack, /*vocabulary=*/1, AttentionPlace::encoder, query);
+    resolve_stack(model.stack, objective == PretrainingKind::permuted ? StackUse::permuted : StackUse::masked);
   }
   trainer.check_best_metric(metric_names(), origins);
   if (!phases.empty() && trainer.max_epochs) {

@@ -56,7 +56,7 @@ struct PretrainingConfig {
   MaskingConfig masking = {};
   std::optional<std::int64_t> max_tokens = {};
   LanguageOptions model = [] {  // a BERT uses only `stack`
-    BertOptions stack = {.dropout = 0, .initial_positions = InitialPositions::sinusoids};
+    StackOptions stack = {.dropout = 0, .initial_positions = InitialPositions::sinusoids};
     stack.block.attention_dropout = 0;
     return LanguageOptions{.stack = stack};
   }();

@@ -12,7 +12,6 @@
 #include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
-#include "models/bert/bert_config.hpp"
 #include "models/language/language_options.hpp"
 #include "models/layers/initialise.hpp"
 #include "models/run/checkpoint_reader.hpp"
@@ -53,7 +52,7 @@ class PretrainingJob : public Job {
   void save_inputs(const fs::path& run) const override { save_run_tokenizer(*tokenizer_, run); }
 
   UsualSchedule usual_schedule(const Task& task) const override {
-    const BertOptions& stack = config_.model.stack;
+    const StackOptions& stack = config_.model.stack;
     const bool tolerant = config_.is_causal() && (config_.model.is_recurrent() || stack.block.norm == NormPlace::pre);
     return usual_of_pretraining(config_.trainer, task.batches_per_epoch(), width_of(stack), tolerant,
                                 config_.schedule.end == ScheduleEnd::max_time);
@@ -89,7 +88,7 @@ class PretrainingJob : public Job {
   void adopt(Options& ours, RunKind kind, const OptionOrigins& origins) const {
     check_is_run(config_.run.init_from, kind);
     auto theirs = read_config<Options>(fs::path(config_.run.init_from) / "config.toml", UnknownKeys::ignore);
-    if constexpr (std::is_same_v<Options, BertOptions>) {
+    if constexpr (std::is_same_v<Options, StackOptions>) {
       name_sizes(theirs, origins);
     } else {
       name_sizes(theirs.stack, origins);
@@ -131,7 +130,7 @@ class MaskedJob final : public PretrainingJob {
   void adopt_model(const OptionOrigins& origins) override { adopt(config_.model.stack, kind(), origins); }
 
   std::unique_ptr<Task> make_task(bool initial_weights) override {
-    BertForPretraining model(pretraining_config(config_.model.stack, *tokenizer_, config_.objective));
+    BertForPretraining model = make_bert(config_.model.stack, *tokenizer_, config_.objective);
     initialise_weights(*model, initial_weights, [&](const fs::path& weights) { load_pretrained(weights, *model); });
     for (const std::optional<DocumentCorpus>* corpus : {&train_, &valid_}) {
       if (*corpus) warn_of_single_sentences(**corpus);

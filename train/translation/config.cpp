@@ -88,10 +88,9 @@ void TranslationConfig::check_sizes(const OptionPlace& place) const {
     check("guided-relations-layer", relations.layer.value_or(0), "layer of the encoder", *model.encoder_layers);
   }
   if (model.width) {
-    const BlockConfig block = block_config(model.block, *model.width, place);
+    const BlockOptions block = sized(model.block, *model.width);
     const std::int64_t layer = relations.layer.value_or(-1);  // -1: not chosen yet; no heads are pruned there
-    check("guided-relations-head", relations.head, "head",
-          std::ssize(kept_heads(block.pruned, AttentionPlace::encoder, layer, block.heads)));
+    check("guided-relations-head", relations.head, "head", std::ssize(block.kept(AttentionPlace::encoder, layer)));
   }
 }
 

@@ -1,12 +1,15 @@
-// Options of a BERT encoder: a named shape and overrides of its sizes.
+// Options of a stack of a Transformer's blocks with its tables: a named shape, overrides of its sizes, and the blocks.
+// They describe BERT and language models; those of a translation model are made from its own options.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <string>
 #include <string_view>
 
+#include "core/conditions.hpp"
 #include "core/options.hpp"
-#include "models/bert/bert.hpp"
 #include "models/layers/initialise.hpp"
 #include "models/transformer/block_options.hpp"
 
@@ -14,15 +17,15 @@ namespace attend {
 
 // Layers / width: 2/128, 4/256, 4/512, 8/512, 12/768 (Turc et al. 2019, arXiv 1908.08962) and 24/1024 (1810.04805);
 // with heads of 64 columns and a feed-forward layer of four times the width.
-enum class BertShape { tiny, mini, small, medium, base, large };
+enum class StackShape { tiny, mini, small, medium, base, large };
 template <>
-inline constexpr auto kEnumNames<BertShape> = std::to_array<EnumName<BertShape>>({
-    {BertShape::tiny, "tiny"},
-    {BertShape::mini, "mini"},
-    {BertShape::small, "small"},
-    {BertShape::medium, "medium"},
-    {BertShape::base, "base"},
-    {BertShape::large, "large"},
+inline constexpr auto kEnumNames<StackShape> = std::to_array<EnumName<StackShape>>({
+    {StackShape::tiny, "tiny"},
+    {StackShape::mini, "mini"},
+    {StackShape::small, "small"},
+    {StackShape::medium, "medium"},
+    {StackShape::base, "base"},
+    {StackShape::large, "large"},
 });
 
 // Initialisation of the learned position table: random (BERT), or sinusoids, in which a shift by one position is the
@@ -36,12 +39,11 @@ inline constexpr auto kEnumNames<InitialPositions> = std::to_array<EnumName<Init
 inline constexpr Fact kModelsWith{"models with"};
 inline constexpr std::string_view kTransformerLayers = "Transformer layers", kRecurrentLayers = "recurrent layers";
 
-struct BertOptions {
-  BertShape shape = BertShape::mini;
+struct StackOptions {
+  StackShape shape = StackShape::mini;
   std::optional<std::int64_t> layers = {}, width = {}, embedding_width = {};
   std::int64_t max_positions = 512;
   bool share_layers = false;
-  ScoreKind score = ScoreKind::scaled_dot;
   BlockOptions block = {
       .positions = PositionKind::learned, .activation = FeedForwardKind::gelu, .attention_dropout = 0.1};
   double dropout = 0.1;
@@ -56,7 +58,7 @@ struct BertOptions {
     visit("shape", self.shape, {.help = "layers/width by name: 2/128, 4/256, 4/512, 8/512, 12/768 or 24/1024"});
     visit("layers", self.layers, {.help = "layers; auto: from the shape", .min = 1, .max = 96});
     visit("width", self.width, {.help = "size of hidden states; auto: from the shape", .min = 2, .max = 16384});
-    visit("score", self.score, {.help = "score of a position", .only = kBlocks});
+    visit("score", self.block.score, {.help = "score of a position", .only = kBlocks});
     BlockOptions::visit(self.block, visit, kBlocks);
     visit("embedding-width", self.embedding_width,
           {.help = "size of the embeddings, if different from the width (ALBERT); auto: the width",
@@ -83,17 +85,41 @@ struct BertOptions {
                  "or uniform in ±0.1 including the embeddings",
          .only = kBlocks});
   }
+
+  // Standard deviations of initial weights, and of those of maps in a score; 0: Xavier's rule.
+  double deviation() const;
+  double score_deviation() const { return initial_deviation.value_or(0); }
 };
 
-// The options width and layers, or else those of the shape.
-std::int64_t width_of(const BertOptions& options);
-std::int64_t layers_of(const BertOptions& options);
-// Sets the sizes among `given` that are auto to those that follow from the shape.
-void name_sizes(BertOptions& options, const OptionOrigins& given);
+// What a stack is to predict: masked tokens, or tokens in a permuted order, by queries (BERT); the next token (language
+// models); or in a translation model, which has attention to a memory as well, nothing (source) or the target.
+enum class StackUse { masked, permuted, causal, source, target };
 
-// Throws UserError if the options contradict each other, or if there is a `query` (BertConfig), but the options give it
-// no position or let it read the tokens to predict. `place`: of the self-attention.
-BertConfig bert_config(const BertOptions& options, std::int64_t vocabulary,
-                       AttentionPlace place = AttentionPlace::encoder, std::optional<std::int64_t> query = {});
+// The options with the sizes that are auto. Throws UserError if they contradict each other or the use, or in a model
+// without other attention would change nothing.
+StackOptions resolve_stack(StackOptions options, StackUse use, const OptionPlace& place = option_place);
+
+// The same without checks.
+StackOptions sized(StackOptions options);
+BlockOptions sized(BlockOptions options, std::int64_t width);
+// The options width and layers, or else those of the shape.
+std::int64_t width_of(const StackOptions& options);
+std::int64_t layers_of(const StackOptions& options);
+// Sets the sizes among `given` that are auto to those that follow from the shape.
+void name_sizes(StackOptions& options, const OptionOrigins& given);
+
+// True if heads of self-attention can be pruned; the other throws UserError naming the option because of which they
+// cannot, where `what` begins the message.
+bool is_prunable(const BlockOptions& options);
+void check_prunable(const BlockOptions& options, const std::string& what);
+
+// Throws UserError if a pruned head is in none of these layers or cannot be pruned, or if all heads of a layer are.
+struct LayersOfPlace {
+  AttentionPlace place = AttentionPlace::encoder;
+  std::int64_t layers = 0;
+  const BlockOptions* self_attention = nullptr;  // null: attention to a memory
+};
+void check_pruned_heads(const BlockOptions& options, std::initializer_list<LayersOfPlace> model,
+                        const OptionPlace& place);
 
 }  // namespace attend
