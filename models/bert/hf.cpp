@@ -12,6 +12,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "models/bert/bert.hpp"
 #include "models/layers/layers.hpp"
 #include "models/transformer/hf_config.hpp"
 
