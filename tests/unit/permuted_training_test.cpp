@@ -92,7 +92,7 @@ TEST_F(PermutedText, IsLearnt) {
   options.block.heads = 2;
   options.block.positions = PositionKind::rotary;
   options.block.attention_dropout = 0;
-  const BertForPretraining model = make_bert(options, tokenizer_, PretrainingKind::permuted);
+  BertForPretraining model = make_bert(options, tokenizer_, PretrainingKind::permuted);
   initialise(*model, 3);
   model->to(test_device());
   const PretrainingObjective objective(model);
