@@ -257,9 +257,8 @@ void run(const AttentionCommandConfig& config, const OptionOrigins& /*origins*/)
   config.check_files();
   if (config.positions) return show_positions(config);
   InputLines input(config.input, config.lines);  // opened first, to report an unreadable file at once
-}
-std::visit([&](const auto& run) { observe(config, run, input); }, load_run(config.run, config.use));
-input.log_counts();
+  std::visit([&](const auto& run) { observe(config, run, input); }, load_run(config.run, config.use));
+  input.log_counts();
 }
 
 }  // namespace
