@@ -134,7 +134,7 @@ TEST(ArithmeticOfHeads, StartsFromProductsAndEndsInTheOutput) {
                v_MH = at::randn({10, width}).to(test_device());
   AttentionRecorder recorder({}, /*operands=*/true);
   Pass pass = Pass::inference(&recorder);
-  const Heads attention({.place = AttentionPlace::cross, .width = width, .heads = heads});
+  const Heads attention(BlockOptions{}, {.place = AttentionPlace::cross, .width = width, .heads = heads});
   const Tensor output_MH = attention.within({q_MH, at::cat({k_MH, v_MH}, 1)}, queries, {}, keys, 0, pass).cpu();
   for (std::int64_t b = 0; b < queries.size(); ++b) {
     const auto of_sentence = [&](const Tensor& x_MH, const Layout& layout) {

@@ -171,10 +171,8 @@ class WatchedTransformer : public TransformerImpl {
   explicit WatchedTransformer(std::int64_t vocabulary)
       : TransformerImpl({.src_vocabulary = vocabulary,
                          .tgt_vocabulary = vocabulary,
-                         .encoder_layers = 1,
-                         .decoder_layers = 1,
-                         .encoder_block = {.width = 12, .heads = 2, .feed_forward = 24},
-                         .decoder_block = {.width = 12, .heads = 2, .feed_forward = 24}}) {
+                         .encoder = {.layers = 1, .width = 12, .block = {.heads = 2, .feed_forward = 24}},
+                         .decoder = {.layers = 1, .width = 12, .block = {.heads = 2, .feed_forward = 24}}}) {
     initialise(*this, 3);
   }
   std::shared_ptr<const Memory> encode(const Sequences& src, Pass& pass) const override {

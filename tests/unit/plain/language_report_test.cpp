@@ -41,25 +41,25 @@ TEST(LanguageReport, WritesAPageToLookAt) {
 
 TEST(LanguageReport, JsonHoldsEveryNumber) {
   const LanguageComparison it = synthetic_language_comparison();
-  const nlohmann::json json = parse_json(report_json(it), "report.json");
+  const nlohmann::json saved = parse_json(report_json(it), "report.json");
   for (const char* member :
        {"attend", "command", "made", "processor", "test", "notes", "metrics", "systems", "differences", "tests",
         "levels", "where", "contrasts", "context_words", "contexts", "distances", "attention", "equal_vocabularies"}) {
-    EXPECT_TRUE(json.contains(member)) << member;
+    EXPECT_TRUE(saved.contains(member)) << member;
   }
-  EXPECT_EQ(json["test"]["documents"], 120);
-  EXPECT_EQ(json["metrics"][1]["key"], "bits_per_byte");
-  const nlohmann::json& quality = json["systems"][1]["runs"][0]["quality"];
+  EXPECT_EQ(saved["test"]["documents"], 120);
+  EXPECT_EQ(saved["metrics"][1]["key"], "bits_per_byte");
+  const nlohmann::json& quality = saved["systems"][1]["runs"][0]["quality"];
   EXPECT_EQ(quality["perplexity_word"]["value"], it.systems[1].runs[0].quality.scores[0].value) << "with its interval";
   EXPECT_EQ(quality["bits_per_byte"]["high"], it.systems[1].runs[0].quality.scores[1].high);
   EXPECT_EQ(quality["perplexity_piece"], 18.5);
-  EXPECT_EQ(json["contrasts"][0]["all"]["values"][2]["value"], 70);
-  EXPECT_TRUE(json["contrasts"][0]["kinds"].empty());
-  EXPECT_EQ(json["contexts"][1]["tokens"], 16);
-  EXPECT_EQ(json["contexts"][1]["loss"][1]["value"], 4.4);
-  EXPECT_TRUE(json["contexts"][2]["loss"][2].is_null()) << "it cannot read that many tokens";
-  EXPECT_EQ(json["attention"][0][1]["shares"][3], 0.35);
-  EXPECT_TRUE(json["attention"][1].empty());
+  EXPECT_EQ(saved["contrasts"][0]["all"]["values"][2]["value"], 70);
+  EXPECT_TRUE(saved["contrasts"][0]["kinds"].empty());
+  EXPECT_EQ(saved["contexts"][1]["tokens"], 16);
+  EXPECT_EQ(saved["contexts"][1]["loss"][1]["value"], 4.4);
+  EXPECT_TRUE(saved["contexts"][2]["loss"][2].is_null()) << "it cannot read that many tokens";
+  EXPECT_EQ(saved["attention"][0][1]["shares"][3], 0.35);
+  EXPECT_TRUE(saved["attention"][1].empty());
 }
 
 TEST(LanguageReport, PageHasItsSectionsAndNoSentences) {
