@@ -8,12 +8,12 @@
 #include "core/log.hpp"
 #include "data/tokenizer/hugging_face_vocabulary.hpp"
 #include "data/tokenizer/tokenizer_json.hpp"
-#include "models/bert/hf.hpp"
-#include "models/language/gpt2.hpp"
+#include "models/exchange/bert.hpp"
+#include "models/exchange/gpt2.hpp"
+#include "models/exchange/marian.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/device.hpp"
 #include "models/run/run.hpp"
-#include "models/translation/marian.hpp"
 
 namespace attend {
 

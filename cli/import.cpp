@@ -9,15 +9,15 @@
 #include "core/safetensors.hpp"
 #include "data/text/conll.hpp"
 #include "data/tokenizer/hugging_face_vocabulary.hpp"
-#include "models/bert/hf.hpp"
-#include "models/language/gpt2.hpp"
+#include "models/exchange/bert.hpp"
+#include "models/exchange/gpt2.hpp"
+#include "models/exchange/hf_config.hpp"
+#include "models/exchange/marian.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/new_run.hpp"
 #include "models/run/run.hpp"
 #include "models/text/pooling.hpp"
-#include "models/transformer/hf_config.hpp"
 #include "models/translation/factory.hpp"
-#include "models/translation/marian.hpp"
 
 namespace attend {
 namespace {

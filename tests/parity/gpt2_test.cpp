@@ -1,6 +1,6 @@
 // Hugging Face's GPT-2, as transformers saves it (make_fixtures_gpt2.py): equal logits, gradients, losses of updates
 // and continuation, and equal tensors when it is written again.
-#include "models/language/gpt2.hpp"
+#include "models/exchange/gpt2.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

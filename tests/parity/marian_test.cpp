@@ -1,6 +1,6 @@
 // Hugging Face's MarianMT, as transformers saves it: equal ids, hidden states, logits and translations, and equal
 // tokenizers and tensors when it is written again.
-#include "models/translation/marian.hpp"
+#include "models/exchange/marian.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "models/language/gpt2.hpp"
+#include "models/exchange/gpt2.hpp"
 #include "tests/support/hf_config.hpp"
 
 namespace attend {

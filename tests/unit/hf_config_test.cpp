@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/bert/hf.hpp"
+#include "models/exchange/bert.hpp"
 #include "tests/support/hf_config.hpp"
 
 namespace attend {

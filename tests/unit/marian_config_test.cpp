@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "models/translation/marian.hpp"
+#include "models/exchange/marian.hpp"
 #include "tests/support/hf_config.hpp"
 
 namespace attend {

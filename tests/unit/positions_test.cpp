@@ -12,7 +12,7 @@
 #include "models/attention/relative_positions.hpp"
 #include "models/attention/scores.hpp"
 #include "models/bert/bert.hpp"
-#include "models/bert/hf.hpp"
+#include "models/exchange/bert.hpp"
 #include "models/layers/layers.hpp"
 #include "models/transformer/positions.hpp"
 #include "models/translation/factory.hpp"

@@ -1,4 +1,4 @@
-#include "models/transformer/hf_config.hpp"
+#include "models/exchange/hf_config.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "models/bert/hf.hpp"
+#include "models/exchange/bert.hpp"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -13,8 +13,8 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "models/bert/bert.hpp"
+#include "models/exchange/hf_config.hpp"
 #include "models/layers/layers.hpp"
-#include "models/transformer/hf_config.hpp"
 
 namespace attend {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/translation/marian.hpp"
+#include "models/exchange/marian.hpp"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -11,8 +11,8 @@
 
 #include "core/conditions.hpp"
 #include "core/error.hpp"
+#include "models/exchange/hf_config.hpp"
 #include "models/layers/layers.hpp"
-#include "models/transformer/hf_config.hpp"
 
 namespace attend {
 namespace {

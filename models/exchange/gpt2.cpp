@@ -1,4 +1,4 @@
-#include "models/language/gpt2.hpp"
+#include "models/exchange/gpt2.hpp"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -10,9 +10,9 @@
 
 #include "core/conditions.hpp"
 #include "core/error.hpp"
+#include "models/exchange/hf_config.hpp"
 #include "models/layers/layers.hpp"
 #include "models/transformer/block.hpp"
-#include "models/transformer/hf_config.hpp"
 
 namespace attend {
 namespace {
