@@ -33,6 +33,7 @@ struct ReportConfig {
     ReportOutput::visit(self.output, visit);
     CompareConfig::visit(self.compare, visit);
   }
+  Facts facts() const { return compare.facts(); }
   void validate(const OptionOrigins& origins) const { compare.validate(origins); }
 };
 

@@ -56,10 +56,6 @@ void run(const VocabConfig& config, const OptionOrigins&) {
   std::deque<AtomicFile> files;
   for (const std::string& output : config.output) {
     refuse_existing(output, "--output");
-    const auto is_output = [&](const std::string& other) { return same_file(output, other); };
-    if (std::ranges::count_if(config.output, is_output) > 1) {
-      throw UserError(output + ": duplicate --output", "name another file");
-    }
     files.emplace_back(output);
   }
   if (config.output.size() == 1) return make(config.input, config.output.front(), files.front(), config.tokenizer);

@@ -132,8 +132,10 @@ void check_files(const BoundOptions& options, const OptionOrigins& origins, cons
     if (option.traits.file == FileUse::write) {
       if (file == "-") throw UserError(origins(name) + " is -, but standard output carries the results", "name a file");
       for (const auto& [other, its_file] : written) {
-        if (same_file(file, its_file))
-          throw UserError(origins(name) + " is the file of " + origins(other), "name two files");
+        if (!same_file(file, its_file)) continue;
+        throw UserError(other == name ? origins(name) + ": " + file + " is given twice"
+                                      : origins(name) + " is the file of " + origins(other),
+                        "name two files");
       }
       written.emplace_back(option.name, file);
     } else if (file == "-") {

@@ -47,8 +47,8 @@ struct ScheduleConfig {
            .max = 100});
     visit(
         "warmup-steps", self.warmup_steps,
-        {.help = "updates of linear warm-up; auto: none for adadelta and sgd, else by model family and by size of the "
-                 "data or number of updates. At most a tenth of the updates possible within max-time",
+        {.help = "updates of linear warm-up; auto: none for adadelta and sgd, else by size of the data or number "
+                 "of updates. At most a tenth of the updates possible within max-time",
          .min = 0,
          .max = 1e9});
     visit("halve-after", self.halve_after,

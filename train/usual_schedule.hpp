@@ -16,8 +16,7 @@ struct UsualSchedule {
 };
 
 // Translation. Rate and warm-up do not depend on --max-steps, which may be raised later.
-UsualSchedule usual_of_translation(const TrainerConfig& trainer, std::int64_t batches_per_epoch, bool transformer,
-                                   std::int64_t width);
+UsualSchedule usual_of_translation(const TrainerConfig& trainer, std::int64_t batches_per_epoch, std::int64_t width);
 
 // Pretraining. `tolerant`: the model takes higher rates, as recurrent and pre-norm language models do; `by_clock`: the
 // schedule ends at --max-time.

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "data/batch/batch.hpp"
+#include "models/attention/block_options.hpp"
 #include "models/attention/parts.hpp"
 #include "models/layers/pass.hpp"
 #include "models/ops/attention.hpp"
-#include "models/transformer/block_options.hpp"
 
 namespace attend {
 

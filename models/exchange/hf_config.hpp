@@ -13,7 +13,7 @@
 
 #include "core/json.hpp"
 #include "core/options.hpp"
-#include "models/transformer/sublayers.hpp"
+#include "models/layers/sublayers.hpp"
 
 namespace attend {
 

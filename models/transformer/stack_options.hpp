@@ -10,8 +10,8 @@
 
 #include "core/conditions.hpp"
 #include "core/options.hpp"
+#include "models/attention/block_options.hpp"
 #include "models/layers/initialise.hpp"
-#include "models/transformer/block_options.hpp"
 
 namespace attend {
 

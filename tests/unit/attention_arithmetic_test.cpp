@@ -105,7 +105,7 @@ TEST(QueryArithmetic, ShowsAMaskAFactorAndACut) {
   SentenceAttention masked = two_pieces(AttentionPlace::cross, parts);
   Tensor& weights = masked.layers[0].weights;
   parts.score->scale_1 = Tensor();
-  parts.scope->given = {.outside_TS = at::tensor({false, true}).view({1, 2})};
+  parts.scope->given = {.outside_TS = at::tensor({0, 1}).to(at::kBool).view({1, 2})};
   weights = at::tensor({1.0F, 0.0F, 0.5F, 0.5F}).view({1, 2, 2});
   const auto has = [&](const std::string& words) {
     const std::string text = to_text(arithmetic_of(masked, first_query(), 1));

@@ -75,7 +75,8 @@ OptionValue failing_value(const BoundOption& option, const Condition& condition)
 TEST(Commands, RefuseAnOptionWhoseConditionFails) {
   int conditions = 0;
   for (const Command& command : all_commands()) {
-    const BoundOptions declared = command.prepare().options;
+    const Invocation usual = command.prepare();
+    const BoundOptions& declared = usual.options;
     const OptionTexts defaults = texts_of(declared);
     for (const BoundOption& option : declared) {
       for (const Condition& condition : option.conditions) {

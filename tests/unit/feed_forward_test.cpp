@@ -1,5 +1,5 @@
 // The feed-forward network of a block: gated forms against their equation, and the block without one.
-#include "models/transformer/sublayers.hpp"
+#include "models/layers/sublayers.hpp"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -108,6 +108,7 @@ TEST(Systems, OptionsWithoutInfluenceDoNotSeparateThemAndOthersDo) {
 
 TEST(Systems, TheWordsOfBleuSeparateThem) {  // they decide which checkpoint is the best
   auto runs = runs_of(trained_run(kLuong, "a", 1), trained_run(kLuong, "b", 2));
+  for (auto& run : runs) run.config.valid = {"valid.src", "valid.tgt"};
   EXPECT_EQ(group_by_configuration(conditions_of(runs)).size(), 1u);
   runs[1].config.metrics.tokenize = metrics::Tokenization::character;
   EXPECT_EQ(group_by_configuration(conditions_of(runs)).size(), 2u);

@@ -369,8 +369,7 @@ TEST(Defaults, WhatIsGivenStays) {
 
 void resolve_training(TranslationConfig& config, std::int64_t batches_per_epoch) {
   resolve(config.trainer, config.schedule,
-          usual_of_translation(config.trainer, batches_per_epoch, config.model.model == ModelKind::transformer,
-                               *config.model.width));
+          usual_of_translation(config.trainer, batches_per_epoch, *config.model.width));
 }
 
 TEST(Defaults, WiderModelsAndLongerTrainingsTakeSmallerSteps) {
@@ -384,6 +383,18 @@ TEST(Defaults, WiderModelsAndLongerTrainingsTakeSmallerSteps) {
   EXPECT_DOUBLE_EQ(rate(1024, 100), rate(256, 100) / 2);
   EXPECT_EQ(rate(64, 10), 3e-3);
   EXPECT_NEAR(rate(512, 100'000), 7e-4, 1e-5);
+}
+
+TEST(Defaults, WarmUpIsAFractionOfTheUsualUpdates) {
+  const auto warmup = [](std::int64_t epoch) {
+    TranslationConfig config;
+    config.model.width = 256;
+    resolve_training(config, epoch);
+    return *config.schedule.warmup_steps;
+  };
+  EXPECT_EQ(warmup(10), 200);  // the least
+  EXPECT_EQ(warmup(100), 375);
+  EXPECT_EQ(warmup(100'000), 4000);
 }
 
 // A run that is prolonged is the run that was longer from the start.

@@ -291,8 +291,7 @@ class TranslationJob : public Job {
   }
 
   UsualSchedule usual_schedule(const Task& task) const override {
-    return usual_of_translation(config_.trainer, task.batches_per_epoch(),
-                                config_.model.model == ModelKind::transformer, *config_.model.width);
+    return usual_of_translation(config_.trainer, task.batches_per_epoch(), *config_.model.width);
   }
   JobDescription description() const override {
     return {.model = std::string(name_of(config_.model.model)),

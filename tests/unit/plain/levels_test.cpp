@@ -20,7 +20,7 @@ struct Rank {
   int rank;
   std::string_view folder;
 };
-constexpr std::array<Rank, 26> kFolders = {{{1, "data/text"},
+constexpr std::array<Rank, 27> kFolders = {{{1, "data/text"},
                                             {2, "data/toy"},
                                             {2, "data/tokenizer"},
                                             {3, "data/corpus"},
@@ -34,6 +34,7 @@ constexpr std::array<Rank, 26> kFolders = {{{1, "data/text"},
                                             {5, "models/bert"},
                                             {6, "models/language"},
                                             {7, "models/text"},
+                                            {7, "models/exchange"},
                                             {8, "models/run"},
                                             {1, "eval/metrics"},
                                             {2, "eval/search"},

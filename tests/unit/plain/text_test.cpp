@@ -319,7 +319,7 @@ TEST_F(FactorsTest, TheCacheHasTheLabelsOfThePairsThatAreLeft) {
   EXPECT_NE(other.content_hash(), corpus.content_hash()) << "a run resumes with the same labels alone";
   // Also in lines that are skipped.
   expect_refused([&] { open("N V\nN\n\nV V\nV N V\n"); }, {"tags:4", "2 labels", "7 words"});
-  expect_refused([&] { open(tags + "N\n"); }, {"tags:6", "only 5 lines"});
+  expect_refused([&] { open(tags + "N\n"); }, {"tags: 6 lines", "has 5"});
 }
 
 // Word alignments read from files, and their error rate against what NLTK says of fixtures/alignments.json

@@ -9,7 +9,7 @@
 #include "core/conditions.hpp"
 #include "models/attention/kinds.hpp"
 #include "models/layers/norm.hpp"
-#include "models/transformer/sublayers.hpp"
+#include "models/layers/sublayers.hpp"
 
 namespace attend {
 
