@@ -81,9 +81,9 @@ struct CompareConfig {
     visit.group("Report", kOfTranslations);
     GoldConfig::visit(self.gold, visit);
     metrics::MetricChoice::visit(self.metrics, visit);
-    visit.group("Report", kOfTranslationRuns);
     visit("probe", self.probe,
           {.help = "also measure the reach of gradients, and the time of updates by length and threads (section 7)"});
+    visit.group("Report", kOfTranslationRuns);
     visit("all-attention", self.all_attention,
           {.help = "keep the attention of all sentences in report.json; default: only of the first sentences, as in "
                    "index.html"});
