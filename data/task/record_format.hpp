@@ -91,7 +91,7 @@ class TextFormat : public RecordFormat {
   virtual void refuse_hidden(const TaskSplit& /*split*/) const {}
 };
 
-// The kinds, each in a file of its name.
+// The kinds (record_format.cpp).
 std::unique_ptr<RecordFormat> classification_format();
 std::unique_ptr<RecordFormat> multi_label_format();
 std::unique_ptr<RecordFormat> regression_format();

@@ -104,7 +104,7 @@ struct MetricValue {
 // intervals. Warns of values that are not numbers. The split must be labelled.
 std::vector<MetricValue> score(const TaskAnswers& answers, bool with_intervals);
 
-// The kinds, each in a file of its name.
+// The kinds: labels, numbers (labels.cpp), spans and tags (spans.cpp).
 std::unique_ptr<TaskAnswers> classification_answers(const TaskSplit& split, const LabelledTask& task);
 std::unique_ptr<TaskAnswers> multi_label_answers(const TaskSplit& split, const LabelledTask& task);
 std::unique_ptr<TaskAnswers> regression_answers(const TaskSplit& split, const LabelledTask& task);
