@@ -75,14 +75,16 @@ void TranslatorConfig::validate(const OptionOrigins& origins) const {
 Facts TranslatorConfig::facts(bool is_reranked) const {
   const SearchConfig found = candidates();
   const bool draws = found.sample > 0;
-  const std::string by_mbr = draws && search.sample == 0 ? "--mbr draws samples unless --nbest is above 1" : "";
+  const std::string why = !draws              ? ""
+                          : search.sample > 0 ? "--sample is given"
+                                              : "--mbr draws samples unless --nbest is above 1";
   const auto results = [&]() -> FactValue {
     if (draws && mbr > 0) return {std::string(kAreAlike), "--mbr over samples"};
     if (draws && !is_reranked) return {std::string(kAreNotRanked), "they are samples"};
     if (found.rows() == 1) return {std::string(kAreNotRanked), "a beam of 1 finds one"};
     return {std::string(kAreRanked)};
   };
-  return {{kDecodingBy, {std::string(draws ? kBySampling : kBySearch), by_mbr}}, {kResultsThat, results()}};
+  return {{kDecodingBy, {std::string(draws ? kBySampling : kBySearch), why}}, {kResultsThat, results()}};
 }
 
 SearchConfig TranslatorConfig::candidates() const {
