@@ -1,11 +1,9 @@
-// Hugging Face's GPT-2, as transformers saves it (make_fixtures_gpt2.py): equal logits, gradients, losses of updates
-// and continuation, and equal tensors when it is written again.
-#include "models/exchange/gpt2.hpp"
-
+// Models in the formats of Hugging Face.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,6 +12,9 @@
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "data/tokenizer/hugging_face_vocabulary.hpp"
+#include "eval/translate.hpp"
+#include "models/exchange/gpt2.hpp"
+#include "models/exchange/marian.hpp"
 #include "models/layers/layers.hpp"
 #include "models/ops/ops.hpp"
 #include "tests/support/parity.hpp"
@@ -21,6 +22,9 @@
 
 namespace attend {
 namespace {
+
+// Hugging Face's GPT-2, as transformers saves it (make_fixtures_gpt2.py): equal logits, gradients, losses of updates
+// and continuation, and equal tensors when it is written again.
 
 namespace fs = std::filesystem;
 
@@ -175,6 +179,175 @@ TEST_F(Gpt2Parity, OtherFilesAreReadOrReported) {
   EXPECT_EQ(report.mismatched,
             std::vector<std::string>{"transformer.h.0.mlp.c_fc.weight (F32 [48, 32], expected F32 [32, 48])"});
 }
+
+// Hugging Face's MarianMT, as transformers saves it: equal ids, hidden states, logits and translations, and equal
+// tokenizers and tensors when it is written again.
+
+namespace fs = std::filesystem;
+
+struct MarianModel {
+  MarianConfig config;
+  MarianTokenizers tokenizers;
+  Seq2Seq model;
+  WeightReport report;
+};
+
+MarianModel imported(const fs::path& directory) {
+  MarianConfig config = read_marian_config(directory / "config.json");
+  const MarianTokenizers tokenizers = import_marian_tokenizers(directory, config.ids);
+  const Tokenizer &src = tokenizers.pair.src, &tgt = tokenizers.pair.tgt;
+  const TensorDirectory tensors(directory);
+  config.model.output_bias = has_marian_bias(tensors);
+  const Seq2Seq model = make_seq2seq(config.model, {.src = src.size(), .tgt = tgt.size()}, std::nullopt);
+  const WeightReport report =
+      load_marian_weights(tensors, *model, config, {.src = src.special().unk, .tgt = tgt.special().unk});
+  model->eval();
+  return {.config = config, .tokenizers = tokenizers, .model = model, .report = report};
+}
+
+// Columns in MarianMT's order: those of sines, then those of cosines.
+torch::Tensor in_their_order(const torch::Tensor& hidden_MH) {
+  using at::indexing::None;
+  using at::indexing::Slice;
+  return at::cat({hidden_MH.index({Slice(), Slice(0, None, 2)}), hidden_MH.index({Slice(), Slice(1, None, 2)})}, 1);
+}
+
+class HiddenStates final : public Observer {
+ public:
+  void on_attention(AttentionPlace, std::int64_t, const torch::Tensor&) override {}
+  void on_hidden(AttentionPlace place, std::int64_t, const torch::Tensor& x_MH) override {
+    states[place].push_back(in_their_order(x_MH));
+  }
+  std::map<AttentionPlace, std::vector<torch::Tensor>> states;
+};
+
+class MarianParity : public testing::TestWithParam<std::string> {
+ protected:
+  MarianParity()
+      : directory_(fs::path(ATTEND_SOURCE_DIR) / "tests/parity/fixtures/marian" / GetParam()),
+        fixture_("marian/" + GetParam()),
+        recorded_(read_json(directory_.parent_path() / (GetParam() + ".json"))),
+        marian_(imported(directory_)) {}
+
+  std::size_t size() const { return recorded_["texts"].size(); }
+  std::string text(std::size_t i) const { return recorded_["texts"][i]; }
+  std::string target(std::size_t i) const { return recorded_["targets"][i]; }
+  const Tokenizer& src() const { return marian_.tokenizers.pair.src; }
+  const Tokenizer& tgt() const { return marian_.tokenizers.pair.tgt; }
+
+  // transformers does not know ids after its vocabulary.
+  static std::int32_t their_id(std::int32_t id, std::int64_t vocabulary, const Tokenizer& tokenizer) {
+    return id < vocabulary ? id : tokenizer.special().unk;
+  }
+
+  std::vector<std::int32_t> translated(std::size_t i, std::int64_t beam) const {
+    const SearchConfig config{.beam = beam, .max_length = 60};
+    const SpecialIds special = tgt().special();
+    const std::vector<std::int32_t> ids = src().encode(text(i));
+    const TargetIds of_target{.bos = special.bos, .eos = special.eos, .pad = special.pad};
+    return translate({.model = *marian_.model, .ids = of_target, .config = config},
+                     concatenate(std::vector<std::span<const std::int32_t>>{ids}, -1, src().special().eos))
+        .front()
+        .front()
+        .ids;
+  }
+
+  fs::path directory_;
+  Fixture fixture_;
+  nlohmann::json recorded_;
+  MarianModel marian_;
+};
+
+TEST_P(MarianParity, EveryWeightIsUsed) {
+  EXPECT_EQ(marian_.report.missing, std::vector<std::string>());
+  EXPECT_EQ(marian_.report.mismatched, std::vector<std::string>());
+  EXPECT_EQ(marian_.report.unused, std::vector<std::string>());
+}
+
+TEST_P(MarianParity, Ids) {
+  for (std::size_t i = 0; i < size(); ++i) {
+    const auto expect_ids = [&](const Tokenizer& tokenizer, const std::string& line, std::int64_t vocabulary,
+                                const nlohmann::json& expected) {
+      std::vector<std::int32_t> ids = tokenizer.encode(line);
+      for (std::int32_t& id : ids) id = their_id(id, vocabulary, tokenizer);
+      ids.push_back(tokenizer.special().eos);
+      EXPECT_EQ(ids, expected.get<std::vector<std::int32_t>>()) << line;
+    };
+    const nlohmann::json& ids = recorded_["ids"][i];
+    expect_ids(src(), text(i), marian_.tokenizers.src_vocabulary, ids["source"]);
+    expect_ids(tgt(), target(i), marian_.tokenizers.tgt_vocabulary, ids["target"]);
+  }
+}
+
+TEST_P(MarianParity, HiddenStatesAndLogits) {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < size(); ++i) {
+    const std::string number = std::to_string(i);
+    const std::vector<std::int32_t> source_ids = src().encode(text(i)), target_ids = tgt().encode(target(i));
+    const Batch batch = batch_of_pairs({source_ids}, {target_ids}, batch_ids(marian_.tokenizers.pair));
+    HiddenStates seen;
+    Pass pass = Pass::inference(&seen);
+    const torch::Tensor hidden_MH = marian_.model->forward(batch, pass);
+    for (const auto& [place, stack] :
+         {std::pair(AttentionPlace::encoder, "encoder."), std::pair(AttentionPlace::decoder, "decoder.")}) {
+      const std::string name = stack + number;
+      const torch::Tensor theirs = fixture_.tensor(name).cpu();
+      ASSERT_EQ(seen.states[place].size(), theirs.size(0));
+      for (std::int64_t layer = 0; layer < theirs.size(0); ++layer) {
+        expect_close(seen.states[place][layer], theirs[layer], name);
+      }
+    }
+    const torch::Tensor logits_MV = ops::logits(hidden_MH, marian_.model->output_table(), marian_.model->output_bias());
+    const torch::Tensor theirs = fixture_.tensor("logits." + number).cpu();
+    expect_close(logits_MV.narrow(1, 0, theirs.size(1)), theirs, "logits." + number);
+    expect_close(logits_MV.log_softmax(1).narrow(1, 0, theirs.size(1)), theirs.log_softmax(1), "log-probabilities");
+  }
+}
+
+TEST_P(MarianParity, Translations) {
+  for (std::size_t i = 0; i < size(); ++i) {
+    for (const auto& [kind, beam] : {std::pair("greedy", 1), std::pair("beam", 4)}) {
+      const nlohmann::json& expected = recorded_[kind][i];
+      const std::vector<std::int32_t> ids = translated(i, beam);
+      EXPECT_EQ(ids, expected["ids"].get<std::vector<std::int32_t>>()) << kind << ": " << text(i);
+    }
+  }
+}
+
+// Written and read again: the same tokenizers, byte by byte, and the same weights.
+TEST_P(MarianParity, ThereAndBack) {
+  const TemporaryDirectory copy;
+  MarianConfig config = marian_.config;
+  config.vocabulary = {.src = src().size(), .tgt = tgt().size()};
+  export_marian_tokenizers(marian_.tokenizers.pair, config.ids.pad, copy.path());
+  write_file_atomic(copy / "config.json", to_marian_config(config));
+  save_tensors(copy / "model.safetensors", to_marian(parameters_of(*marian_.model), config));
+  const MarianModel again = imported(copy.path());
+  EXPECT_EQ(again.tokenizers.pair, marian_.tokenizers.pair);
+  EXPECT_EQ(again.tokenizers.src_vocabulary, src().size());
+  const NamedTensors ours = parameters_of(*marian_.model), theirs = parameters_of(*again.model);
+  ASSERT_EQ(ours.size(), theirs.size());
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    EXPECT_EQ(ours[i].first, theirs[i].first);
+    EXPECT_TRUE(at::equal(ours[i].second, theirs[i].second)) << ours[i].first;
+  }
+  const TensorDirectory original(directory_), written(copy.path());
+  for (const SafetensorsFile& file : original.files()) {
+    for (const TensorView& view : file.tensors()) {
+      const TensorView* found = written.find(view.name);
+      ASSERT_NE(found, nullptr) << view.name;
+      torch::Tensor tensor = as_fp32(*found);
+      if (tensor.sizes().vec() != view.shape) {  // rows after the vocabulary
+        const std::int64_t rows = view.name == "final_logits_bias" ? 1 : 0;
+        tensor = tensor.narrow(rows, 0, view.shape[rows]);
+      }
+      EXPECT_TRUE(at::equal(tensor, as_fp32(view))) << view.name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tables, MarianParity, testing::Values("tied", "untied"),
+                         [](const auto& instance) { return instance.param; });
 
 }  // namespace
 }  // namespace attend

@@ -30,10 +30,10 @@
 namespace attend {
 namespace {
 
-using Numbers = std::map<std::string, double>;
+using MetricValues = std::map<std::string, double>;
 
-Numbers numbers_of(const Watch& watch) {
-  Numbers numbers;
+MetricValues numbers_of(const Watch& watch) {
+  MetricValues numbers;
   for (const auto& [name, value] : watch.values()) {
     EXPECT_TRUE(numbers.emplace(name, value).second) << name << " is there twice";
   }
@@ -78,7 +78,7 @@ TEST(Watch, MeansAreOverTokens) {
   watch.on_sub_layer(AttentionPlace::decoder, 2, "cross_attention", torch::tensor({{3.0, 4.0}}),
                      torch::tensor({{0.0, 10.0}}));
   watch.on_hidden(AttentionPlace::encoder, 0, torch::tensor({{3.0, 4.0}, {0.0, 1.0}, {0.0, 1.0}, {0.0, 1.0}}));
-  const Numbers numbers = numbers_of(watch);
+  const MetricValues numbers = numbers_of(watch);
   EXPECT_NEAR(numbers.at("entropy/cross.1.0"), std::log(4.0), 1e-9);
   EXPECT_NEAR(numbers.at("entropy/cross.1.1"), 0, 1e-9);
   EXPECT_NEAR(numbers.at("cross_attention/decoder.2"), 2, 1e-9);
@@ -110,7 +110,7 @@ struct WatchedStep {
   Seq2Seq model;
   double norm = 0;
   double squares = 0;  // of the weights of a Transformer's second encoder layer, before the update
-  Numbers numbers;
+  MetricValues numbers;
 };
 
 class WatchOf : public testing::TestWithParam<Family> {};
@@ -179,7 +179,7 @@ TEST(Watch, ReadsAllTokensOfABert) {
   Watch watch(*model);
   watch.update_made();
   PretrainingObjective(model).show(batch, watch);
-  const Numbers numbers = numbers_of(watch);
+  const MetricValues numbers = numbers_of(watch);
   for (const char* name : {"update/encoder.1", "weight_rank/encoder.0", "hidden/encoder.2", "rank_one/encoder.2",
                            "feed_forward/encoder.1", "entropy/encoder.1.0"}) {
     ASSERT_TRUE(numbers.contains(name)) << name;
