@@ -9,7 +9,6 @@
 #include "core/conditions.hpp"
 #include "models/attention/kinds.hpp"
 #include "models/layers/norm.hpp"
-#include "models/layers/sublayers.hpp"
 
 namespace attend {
 

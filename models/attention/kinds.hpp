@@ -1,4 +1,4 @@
-// The kinds of the parts of attention, and the names of heads.
+// The kinds of the parts of attention and of a block, and the names of heads.
 #pragma once
 
 #include <compare>
@@ -93,6 +93,21 @@ enum class CoverageKind { none, additive };
 template <>
 inline constexpr auto kEnumNames<CoverageKind> =
     std::to_array<EnumName<CoverageKind>>({{CoverageKind::none, "none"}, {CoverageKind::additive, "additive"}});
+
+// The activation of a feed-forward network (models/transformer/sublayers.hpp); the last two are gated.
+enum class FeedForwardKind { relu, gelu, gelu_tanh, swish, geglu, swiglu };
+template <>
+inline constexpr auto kEnumNames<FeedForwardKind> = std::to_array<EnumName<FeedForwardKind>>({
+    {FeedForwardKind::relu, "relu"},
+    {FeedForwardKind::gelu, "gelu"},
+    {FeedForwardKind::gelu_tanh, "gelu-tanh"},
+    {FeedForwardKind::swish, "swish"},
+    {FeedForwardKind::geglu, "geglu"},
+    {FeedForwardKind::swiglu, "swiglu"},
+});
+constexpr bool is_gated(FeedForwardKind kind) {
+  return kind == FeedForwardKind::geglu || kind == FeedForwardKind::swiglu;
+}
 
 // The names of heads: PLACE.LAYER.HEAD, counted from 0, such as "encoder.0.3" and "cross.1.2".
 

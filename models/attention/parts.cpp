@@ -95,7 +95,7 @@ SelfAttentionRecipe recipe_of(SelfAttentionKind kind) {
     case dense_attention:
     case random_attention: return {.has_table = true, .make = synthesizer};
     case patterns: return {.looks_ahead = true, .most_fixed = kPatterns, .make = pattern_score};
-    case fourier:  // no attention: models/layers/sublayers.hpp
+    case fourier:  // no attention: models/transformer/sublayers.hpp
       return {.reads_queries = false, .reads_keys = false, .looks_ahead = true, .make = {}};
   }
   return {};

@@ -13,7 +13,7 @@
 
 #include "core/json.hpp"
 #include "core/options.hpp"
-#include "models/layers/sublayers.hpp"
+#include "models/attention/kinds.hpp"
 
 namespace attend {
 

@@ -35,12 +35,7 @@ TransformerBlockImpl::TransformerBlockImpl(const StackOptions& options, const St
   };
   if (!fourier_) self_attn_ = attention("self_attn", place_);
   if (form.kind == StackKind::decoder) multihead_attn_ = attention("multihead_attn", AttentionPlace::cross);
-  feed_forward_ = FeedForward(*this, {.width = *options.width,
-                                      .inner = *options.block.feed_forward,
-                                      .activation = options.block.activation,
-                                      .deviation = options.deviation(),
-                                      .output_scale = form.branch_scale,
-                                      .dropout = options.block.activation_dropout});
+  feed_forward_ = FeedForward(*this, options, form.branch_scale);
   const auto add = [&](std::string_view part, auto forward) {
     sub_layers_.push_back({part, forward, nullptr});
     if (options.block.norm == NormPlace::none) return;

@@ -27,8 +27,8 @@
 #include "models/attention/multi_head.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/norm.hpp"
-#include "models/layers/sublayers.hpp"
 #include "models/transformer/stack_options.hpp"
+#include "models/transformer/sublayers.hpp"
 
 namespace attend {
 

@@ -10,7 +10,7 @@
 
 #include "core/files.hpp"
 #include "core/options.hpp"
-#include "models/layers/sublayers.hpp"
+#include "models/attention/kinds.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/user_error.hpp"
 

@@ -13,9 +13,9 @@
 #include "models/layers/layers.hpp"
 #include "models/layers/norm.hpp"
 #include "models/layers/pass.hpp"
-#include "models/layers/sublayers.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/transformer/block.hpp"
+#include "models/transformer/sublayers.hpp"
 #include "tests/support/layout.hpp"
 #include "tests/support/parity.hpp"
 
@@ -82,8 +82,8 @@ TEST(Norm, BatchIsComputedInFp32) {
 }
 
 // A block made of its own parts.
-struct Parts {
-  explicit Parts(const TransformerBlockImpl& block) : children(block.named_children()) {}
+struct BlockParts {
+  explicit BlockParts(const TransformerBlockImpl& block) : children(block.named_children()) {}
 
   Tensor attend(const Tensor& x, const Layout& layout) const {
     Pass pass = Pass::inference();
@@ -104,7 +104,7 @@ struct Parts {
   torch::OrderedDict<std::string, std::shared_ptr<torch::nn::Module>> children;
 };
 
-Tensor block_by_hand(const Parts& parts, const BlockOptions& config, Tensor x, const Layout& layout) {
+Tensor block_by_hand(const BlockParts& parts, const BlockOptions& config, Tensor x, const Layout& layout) {
   const auto sub_layer = [&](const std::string& norm, const auto& f) {
     const Tensor read = config.norm == NormPlace::pre ? parts.norm(norm, x) : x;
     const Tensor sum = config.residual ? x + f(read) : f(read);
@@ -129,7 +129,7 @@ TEST(Block, NormsAndSumsStandWhereTheOptionsSay) {
         initialise(*block, 1);
         Pass pass = Pass::inference();
         const Tensor found = block->forward(x, {.stack = {.layout = layout}, .layout = layout}, pass);
-        const Tensor expected = block_by_hand(Parts(*block), config, x, layout);
+        const Tensor expected = block_by_hand(BlockParts(*block), config, x, layout);
         const std::string what =
             std::string(name_of(place)) + ", " + std::string(name_of(kind)) + (residual ? "" : ", without residual");
         EXPECT_TRUE(at::allclose(found, expected, 1e-5, 1e-5)) << what;
@@ -154,7 +154,9 @@ class Owner : public torch::nn::Module {};
 // Width 12, and an inner size of 20 in the plain form.
 struct Network {
   explicit Network(FeedForwardKind activation, double dropout = 0)
-      : network(owner, {.width = 12, .inner = 20, .activation = activation, .dropout = dropout}) {
+      : network(owner, {.width = 12,
+                        .block = {.feed_forward = 20, .activation = activation, .activation_dropout = dropout},
+                        .initial_deviation = 0}) {
     initialise(owner, 3);
     const at::NoGradGuard no_grad;
     at::manual_seed(4);

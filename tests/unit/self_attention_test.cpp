@@ -9,7 +9,7 @@
 #include "models/attention/multi_head.hpp"
 #include "models/attention/scores.hpp"
 #include "models/attention/synthesizers.hpp"
-#include "models/layers/sublayers.hpp"
+#include "models/transformer/sublayers.hpp"
 #include "tests/support/layout.hpp"
 
 namespace attend {

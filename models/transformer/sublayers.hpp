@@ -7,10 +7,11 @@
 #include <cstdint>
 #include <numbers>
 
-#include "core/options.hpp"
 #include "data/batch/batch.hpp"
+#include "models/attention/block_options.hpp"
 #include "models/layers/layers.hpp"
 #include "models/ops/ops.hpp"
+#include "models/transformer/stack_options.hpp"
 
 namespace attend {
 
@@ -23,17 +24,6 @@ namespace attend {
 // matrices instead of two, so its inner layer has 2/3 of the size, for about equal parameters; W and V are the halves
 // of linear1, in this order.
 
-// The activation of the inner layer; the last two are gated.
-enum class FeedForwardKind { relu, gelu, gelu_tanh, swish, geglu, swiglu };
-template <>
-inline constexpr auto kEnumNames<FeedForwardKind> = std::to_array<EnumName<FeedForwardKind>>({
-    {FeedForwardKind::relu, "relu"},
-    {FeedForwardKind::gelu, "gelu"},
-    {FeedForwardKind::gelu_tanh, "gelu-tanh"},
-    {FeedForwardKind::swish, "swish"},
-    {FeedForwardKind::geglu, "geglu"},
-    {FeedForwardKind::swiglu, "swiglu"},
-});
 // The activation without the gate.
 constexpr ops::Activation function_of(FeedForwardKind kind) {
   switch (kind) {
@@ -46,35 +36,32 @@ constexpr ops::Activation function_of(FeedForwardKind kind) {
   }
   return ops::Activation::none;
 }
-constexpr bool is_gated(FeedForwardKind kind) {
-  return kind == FeedForwardKind::geglu || kind == FeedForwardKind::swiglu;
-}
-
-struct FeedForwardConfig {
-  std::int64_t width = 0;  // H
-  std::int64_t inner = 0;  // F of a plain network; a gated one has 2/3 of it
-  FeedForwardKind activation = FeedForwardKind::relu;
-  double deviation = 0;     // standard deviation of initial weights; 0: Xavier's rule
-  double output_scale = 1;  // factor of that of linear2
-  double dropout = 0;
-};
 
 // Its maps are modules of the block, linear1 and linear2, as in PyTorch. With an inner size of 0 it has none and
 // converts to false.
 class FeedForward {
  public:
   FeedForward() = default;
-  FeedForward(torch::nn::Module& block, const FeedForwardConfig& config)
-      : config_(config),
-        linear1_(map(block, "linear1", {.in = config.width, .out = maps() * inner(), .fused = maps()})),
-        linear2_(map(block, "linear2", {.in = inner(), .out = config.width, .gain = config.output_scale})) {}
+  // `output_scale`: factor of the deviation of linear2.
+  FeedForward(torch::nn::Module& block, const StackOptions& options, double output_scale = 1)
+      : options_(options.block) {
+    if (options_.feed_forward == 0) return;
+    const std::int64_t width = *options.width, maps = is_gated(options_.activation) ? 2 : 1;
+    const std::int64_t inner = maps == 2 ? (2 * *options_.feed_forward + 1) / 3 : *options_.feed_forward;
+    const auto map = [&](const char* name, LinearConfig form) {
+      form.deviation = form.gain * options.deviation();
+      return block.register_module(name, Linear(form));
+    };
+    linear1_ = map("linear1", {.in = width, .out = maps * inner, .fused = maps});
+    linear2_ = map("linear2", {.in = inner, .out = width, .gain = output_scale});
+  }
 
-  explicit operator bool() const { return config_.inner > 0; }
+  explicit operator bool() const { return !linear1_.is_empty(); }
 
   torch::Tensor forward(const torch::Tensor& x_MH, Pass& pass) const {
-    const ops::Activation function = function_of(config_.activation);
-    const ops::Dropout dropout = pass.dropout(config_.dropout);
-    if (is_gated(config_.activation)) {
+    const ops::Activation function = function_of(options_.activation);
+    const ops::Dropout dropout = pass.dropout(options_.activation_dropout);
+    if (is_gated(options_.activation)) {
       return linear2_->forward(ops::gated(linear1_->forward(x_MH), function, dropout));
     }
     return ops::feed_forward(x_MH, {linear1_->weight, linear1_->bias}, function, dropout,
@@ -82,15 +69,7 @@ class FeedForward {
   }
 
  private:
-  std::int64_t maps() const { return is_gated(config_.activation) ? 2 : 1; }  // in linear1
-  std::int64_t inner() const { return is_gated(config_.activation) ? (2 * config_.inner + 1) / 3 : config_.inner; }
-  Linear map(torch::nn::Module& block, const char* name, LinearConfig form) const {
-    if (config_.inner == 0) return nullptr;
-    form.deviation = form.gain * config_.deviation;
-    return block.register_module(name, Linear(form));
-  }
-
-  FeedForwardConfig config_;
+  BlockOptions options_;
   Linear linear1_ = nullptr;
   Linear linear2_ = nullptr;
 };
