@@ -52,14 +52,16 @@ OptionTexts options_of(const RunConditions& run) {
 
 // The options of a Transformer's blocks that differ from their defaults, for a description: ", norm pre".
 std::string changes_of_blocks(const ModelConfig& model) {
+  ModelConfig usual;
+  usual.block.heads = model.block.heads;  // which the description names
   const BoundOptions options = bind(model);
-  const OptionTexts texts = texts_of(options), usual = default_texts<ModelConfig>();
+  const OptionTexts texts = texts_of(options), usual_texts = texts_of(bind(usual));
   std::string changes;
   for (const OptionBlock& block : blocks_of(options)) {
-    if (!block.heading.ends_with("only --model transformer")) continue;
+    if (block.shared == nullptr || *block.shared != ModelConfig::kTransformer) continue;
     for (const OptionBlock::Entry& entry : block.entries) {
       const std::string name(entry.option->name);
-      if (name != "heads" && texts.at(name) != usual.at(name)) changes += fmt::format(", {} {}", name, texts.at(name));
+      if (texts.at(name) != usual_texts.at(name)) changes += fmt::format(", {} {}", name, texts.at(name));
     }
   }
   return changes;

@@ -14,6 +14,7 @@
 #include "cli/command.hpp"
 #include "cli/input.hpp"
 #include "cli/translate_options.hpp"
+#include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/process.hpp"
@@ -72,19 +73,6 @@ void refuse_other_target(const TranslationRun& trained, const std::string& run, 
                   "translate with the other runs and --rerank " + reversed);
 }
 
-// Refuses options that need translations generated from the first word to the last.
-void refuse_word_order(const TranslateConfig& config, const OptionOrigins& origins) {
-  const auto& [prefix, constraints, forbid] = config.asked;
-  for (const auto& [option, is_used] : {std::pair("prefix", !prefix.empty()),
-                                        {"constraints", !constraints.empty()},
-                                        {"forbid", !forbid.empty()},
-                                        {"replace-unknown", config.replace_unknown}}) {
-    if (!is_used) continue;
-    throw UserError(origins(option) + ": " + config.runs.front() + " was trained with --reverse-target",
-                    "leave it out, or translate with another run");
-  }
-}
-
 // The factors of a line are those of the first run.
 void refuse_factors(const TranslationRun& trained, const std::string& run) {
   if (trained.tokenizers.factors.count() == 0) return;
@@ -107,7 +95,10 @@ TranslatingRuns load_runs(const TranslateConfig& config, const OptionOrigins& or
       throw UserError(origins("coverage-penalty") + ": " + path + " has no attention", "leave it out");
     }
   }
-  if (runs.together.front().tokenizers.tgt.is_reversed()) refuse_word_order(config, origins);
+  if (runs.together.front().tokenizers.tgt.is_reversed()) {
+    const FactValue order{std::string(kLastToFirst), config.runs.front() + " was trained with --reverse-target"};
+    refuse_inapplicable(config, given_place(origins), {{kTranslationFrom, order}});
+  }
   if (!config.rerank.rerank.empty()) {
     ModelOptions use = config.use;
     use.checkpoint = config.checkpoint_of_reranker();

@@ -52,7 +52,7 @@ struct TranslateConfig {
     LineOptions::visit(self.lines, visit);
     TranslatorConfig::visit(self.translator, visit);
     LineRequestConfig::visit(self.asked, visit);
-    visit.group("Unknown words");
+    visit.group("Unknown words", {kTranslationFrom, {kFirstToLast}});
     visit("replace-unknown", self.replace_unknown,
           {.help = "replace each unknown piece of a translation by the source word attended to most, in the decoder's "
                    "last layer, averaged over heads"});

@@ -188,8 +188,9 @@ std::vector<OptionBlock> blocks_of(const BoundOptions& options) {
     const std::string heading = chain.empty() ? std::string(*group) : title + ", only " + in_words(*chain.back());
     auto block = std::find_if(blocks.begin() + static_cast<std::ptrdiff_t>(first), blocks.end(),
                               [&](const OptionBlock& known) { return known.heading == heading; });
-    if (block == blocks.end()) block = blocks.insert(block, {.heading = heading});
-    const std::string others = conditions_besides(options, option, chain.empty() ? nullptr : chain.back());
+    const Condition* const shared = chain.empty() ? nullptr : chain.back();
+    if (block == blocks.end()) block = blocks.insert(block, {.heading = heading, .shared = shared});
+    const std::string others = conditions_besides(options, option, shared);
     block->entries.push_back({&option, others.empty() ? "" : others + ": "});
   }
   std::erase_if(blocks, [](const OptionBlock& block) { return block.entries.empty(); });

@@ -44,7 +44,8 @@ struct OptionBlock {
     const BoundOption* option;
     std::string conditions;  // "only --score location: ", those besides the outermost one
   };
-  std::string heading;  // "Model, only --model transformer"
+  std::string heading;                // "Model, only --model transformer"
+  const Condition* shared = nullptr;  // the condition in it
   std::vector<Entry> entries = {};
 };
 std::vector<OptionBlock> blocks_of(const BoundOptions& options);

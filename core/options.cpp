@@ -243,8 +243,6 @@ std::string with_dashes(std::string_view name) {
   return dashed;
 }
 
-bool is_dropout(const BoundOption& option) { return option.name.ends_with("dropout") || option.name == "layer-drop"; }
-
 }  // namespace
 
 void OptionBinder::add(BoundOption option) {
@@ -400,14 +398,14 @@ void apply_toml_file(BoundOptions& options, const std::filesystem::path& file, O
 
 void adopt_options(const BoundOptions& ours, const BoundOptions& theirs, const OptionOrigins& origins) {
   for (std::size_t i = 0; i < ours.size(); ++i) {
-    if (!origins.given(ours[i].name) && !is_dropout(ours[i])) ours[i].set(theirs[i].get());
+    if (!origins.given(ours[i].name) && ours[i].traits.is_adopted) ours[i].set(theirs[i].get());
   }
 }
 
 void adopt_model_options(const BoundOptions& ours, const BoundOptions& theirs, const std::string& from,
                          const OptionOrigins& origins) {
   for (std::size_t i = 0; i < ours.size(); ++i) {
-    if (!origins.given(ours[i].name) || is_dropout(ours[i]) || ours[i].get() == theirs[i].get()) continue;
+    if (!origins.given(ours[i].name) || !ours[i].traits.is_adopted || ours[i].get() == theirs[i].get()) continue;
     throw UserError(origins(ours[i].name) + ": " + text_of(ours[i].get()) + ", but the weights of " + from + " have " +
                         text_of(theirs[i].get()),
                     "leave it out: the options of the model are adopted with its weights");

@@ -76,6 +76,8 @@ struct Condition {
   Values values = {};
   bool is_without = false;                 // the other option has none of its values
   std::optional<std::int64_t> above = {};  // its value is a larger number
+
+  bool operator==(const Condition&) const = default;
 };
 constexpr Condition without(std::string_view option) {
   Condition condition(option);
@@ -105,6 +107,7 @@ struct Option {
   bool may_change = false;  // when a run is resumed
   bool identifies = true;   // false: runs that differ in it alone are runs of one system
   bool is_input = false;    // names files whose hashes the run records
+  bool is_adopted = true;   // with a model's weights; false: it belongs to training, as dropout does
   Condition only = {};
 };
 
@@ -286,8 +289,8 @@ std::string text_of(const OptionValue& value);
 // The allowed values of an option: "an integer from 1 to 100", "one of greedy, beam".
 std::string expected_of(const BoundOption& option);
 
-// Sets each of `ours` that was not given to its value in `theirs`, the options of a run in the same order. Dropout
-// rates are not adopted: they belong to training, not to the model.
+// Sets each of `ours` that was not given, and that is adopted, to its value in `theirs`, the options of a run in the
+// same order.
 void adopt_options(const BoundOptions& ours, const BoundOptions& theirs, const OptionOrigins& origins);
 
 // The same for a model whose weights are loaded from `from`. Throws UserError if a given option differs there.

@@ -13,6 +13,11 @@
 
 namespace attend {
 
+// Runs with --reverse-target translate from the last word to the first.
+inline constexpr Fact kTranslationFrom{"translation from"};
+inline constexpr std::string_view kFirstToLast = "the first word to the last",
+                                  kLastToFirst = "the last word to the first";
+
 struct LineRequestConfig {
   std::string prefix = {};
   std::string constraints = {};
@@ -20,7 +25,7 @@ struct LineRequestConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit.group("Words that must or must not occur");
+    visit.group("Words that must or must not occur", {kTranslationFrom, {kFirstToLast}});
     visit("prefix", self.prefix,
           {.help = "file with a line for each input line, which may be blank: the translation begins with it",
            .file = FileUse::read});

@@ -72,11 +72,15 @@ struct BlockOptions {
     visit("activation", self.activation,
           {.help = "activation of the feed-forward layer; geglu and swiglu are gated", .only = only});
     visit("attention-dropout", self.attention_dropout,
-          {.help = "dropout on attention weights", .min = 0, .max = 0.95, .only = only});
+          {.help = "dropout on attention weights", .min = 0, .max = 0.95, .is_adopted = false, .only = only});
     visit("activation-dropout", self.activation_dropout,
-          {.help = "dropout inside the feed-forward", .min = 0, .max = 0.95, .only = only});
+          {.help = "dropout inside the feed-forward", .min = 0, .max = 0.95, .is_adopted = false, .only = only});
     visit("layer-drop", self.layer_drop,
-          {.help = "probability of skipping each layer in training", .min = 0, .max = 0.95, .only = only});
+          {.help = "probability of skipping each layer in training",
+           .min = 0,
+           .max = 0.95,
+           .is_adopted = false,
+           .only = only});
   }
 
   // Of options whose sizes are known: the heads that are missing, and the numbers of those that a layer has, ascending.

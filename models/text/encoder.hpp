@@ -45,8 +45,9 @@ struct TextModelOptions {
                  "language model; else alignment for two texts if the encoder was not imported; else cls, or mean if "
                  "[CLS] is untrained",
          .only = kOfSequences});
-    visit("head-dropout", self.head_dropout,
-          {.help = "dropout on the input of the label layer; auto: dropout", .min = 0, .max = 0.95});
+    visit(
+        "head-dropout", self.head_dropout,
+        {.help = "dropout on the input of the label layer; auto: dropout", .min = 0, .max = 0.95, .is_adopted = false});
     visit("cell", self.cell,
           {.help = "a Transformer, or recurrent layers with this cell", .only = {"model", {"language"}}});
     StackOptions::visit(self.encoder, visit);

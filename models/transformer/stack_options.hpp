@@ -69,7 +69,10 @@ struct StackOptions {
           {.help = "maximum length of a sequence, in tokens", .min = 8, .max = 65535, .only = kBlocks});
     visit("share-layers", self.share_layers, {.help = "all layers share one block (ALBERT)", .only = kBlocks});
     visit("dropout", self.dropout,
-          {.help = "dropout on embeddings and on outputs of sub-layers or recurrent layers", .min = 0, .max = 0.95});
+          {.help = "dropout on embeddings and on outputs of sub-layers or recurrent layers",
+           .min = 0,
+           .max = 0.95,
+           .is_adopted = false});
     visit("initial-deviation", self.initial_deviation,
           {.help = "standard deviation of the truncated normal initialisation; auto: half of width^-0.5, which "
                    "is BERT's 0.02 at its own width, and Xavier's rule for maps of a score",

@@ -170,11 +170,13 @@ struct ModelConfig {
     visit("dropout", self.dropout,
           {.help = "dropout on embeddings and sub-layer outputs; auto: from the size of the data",
            .min = 0,
-           .max = 0.95});
+           .max = 0.95,
+           .is_adopted = false});
     visit("word-dropout", self.word_dropout,
           {.help = "word dropout: share of source words and decoder inputs whose whole embedding is zero in training",
            .min = 0,
-           .max = 0.95});
+           .max = 0.95,
+           .is_adopted = false});
     visit("initial-deviation", self.initial_deviation,
           {.help = "standard deviation of the truncated normal initialisation; 0: Xavier's rule",
            .min = 0,
