@@ -183,8 +183,6 @@ TEST_F(Gpt2Parity, OtherFilesAreReadOrReported) {
 // Hugging Face's MarianMT, as transformers saves it: equal ids, hidden states, logits and translations, and equal
 // tokenizers and tensors when it is written again.
 
-namespace fs = std::filesystem;
-
 struct MarianModel {
   MarianConfig config;
   MarianTokenizers tokenizers;
