@@ -9,7 +9,7 @@
 
 #include "analysis/report/comparison.hpp"
 #include "data/text/word_alignment.hpp"
-#include "eval/metrics/alignment_error.hpp"
+#include "eval/metrics/predictions.hpp"
 #include "models/run/run.hpp"
 
 namespace attend {

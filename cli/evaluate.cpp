@@ -24,7 +24,7 @@
 #include "data/text/parallel.hpp"
 #include "data/text/word_alignment.hpp"
 #include "eval/answers/answers.hpp"
-#include "eval/metrics/alignment_error.hpp"
+#include "eval/metrics/predictions.hpp"
 #include "eval/metrics/tokenizers.hpp"
 #include "eval/metrics/translation_metrics.hpp"
 #include "models/run/run.hpp"

@@ -21,7 +21,7 @@
 #include "core/text.hpp"
 #include "core/version.hpp"
 #include "data/text/parallel.hpp"
-#include "models/language/language_options.hpp"
+#include "models/language/language_model.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/run.hpp"

@@ -8,8 +8,8 @@
 
 #include "core/options.hpp"
 #include "data/tokenizer/tokenizer.hpp"
-#include "eval/search/config.hpp"
 #include "eval/search/hypothesis.hpp"
+#include "eval/search/search.hpp"
 
 namespace attend {
 

@@ -16,7 +16,7 @@
 #include "core/process.hpp"
 #include "core/version.hpp"
 #include "models/run/device.hpp"
-#include "train/distributed/launch.hpp"
+#include "train/distributed/ranks.hpp"
 
 namespace attend {
 

@@ -11,7 +11,7 @@
 #include "core/options.hpp"
 #include "models/ops/weight.hpp"
 #include "models/run/kind.hpp"
-#include "train/distributed/launch.hpp"
+#include "train/distributed/ranks.hpp"
 
 namespace attend {
 

@@ -9,7 +9,7 @@
 
 #include "core/options.hpp"
 #include "models/run/kind.hpp"
-#include "train/distributed/launch.hpp"
+#include "train/distributed/ranks.hpp"
 #include "train/optimiser.hpp"
 #include "train/run_directory.hpp"
 #include "train/schedule.hpp"

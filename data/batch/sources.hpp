@@ -10,7 +10,6 @@
 #include "data/batch/batch.hpp"
 #include "data/corpus/batch_order.hpp"
 #include "data/corpus/document_corpus.hpp"
-#include "data/corpus/instances.hpp"
 #include "data/corpus/masking.hpp"
 #include "data/corpus/parallel_corpus.hpp"
 #include "data/tokenizer/tokenizer.hpp"

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "eval/search/config.hpp"
 #include "eval/search/hypothesis.hpp"
+#include "eval/search/search.hpp"
 
 namespace attend {
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "eval/search/config.hpp"
 #include "eval/search/hypothesis.hpp"
 #include "eval/search/processors.hpp"
+#include "eval/search/search.hpp"
 
 namespace attend {
 

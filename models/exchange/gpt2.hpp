@@ -17,7 +17,7 @@
 #include <string>
 
 #include "core/safetensors.hpp"
-#include "models/language/language_options.hpp"
+#include "models/language/language_model.hpp"
 #include "models/layers/weights_io.hpp"
 
 namespace attend {

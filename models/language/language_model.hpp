@@ -1,12 +1,4 @@
-// A language model: the probability of each token of a text, given the tokens before it. A text begins with the end
-// token of the one before it, which every model reads first.
-//
-//   p(x_1 … x_n) = Π p(x_t | </s> x_1 … x_{t-1})
-//
-// Implemented by Transformers and recurrent models: training reads whole segments of a stream (`forward`), generation
-// one token at a time (`start`, `step`); both agree.
-//
-// Legend: docs/architecture.md.
+// Language models: what all have in common, and the options of which one is made.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -17,12 +9,25 @@
 #include <optional>
 #include <vector>
 
+#include "core/options.hpp"
 #include "data/batch/batch.hpp"
 #include "models/layers/pass.hpp"
 #include "models/layers/step_model.hpp"
+#include "models/ops/recurrent.hpp"
 #include "models/ops/weight.hpp"
+#include "models/transformer/stack_options.hpp"
 
 namespace attend {
+
+// A language model: the probability of each token of a text, given the tokens before it. A text begins with the end
+// token of the one before it, which every model reads first.
+//
+//   p(x_1 … x_n) = Π p(x_t | </s> x_1 … x_{t-1})
+//
+// Implemented by Transformers and recurrent models: training reads whole segments of a stream (`forward`), generation
+// one token at a time (`start`, `step`); both agree.
+//
+// Legend: docs/architecture.md.
 
 // The state of a model between the segments of a stream: tensors with a row for each segment, in the model's own order,
 // of its own types or fp32; those with one axis are on the CPU. Empty before the first segment.
@@ -69,5 +74,48 @@ class TextsToContinue final : public StepModel {
   const LanguageModelImpl& model_;
   std::int64_t rows_;
 };
+
+enum class LanguageCell { transformer, lstm, gru, tanh };
+template <>
+inline constexpr auto kEnumNames<LanguageCell> = std::to_array<EnumName<LanguageCell>>({
+    {LanguageCell::transformer, "transformer"},
+    {LanguageCell::lstm, "lstm"},
+    {LanguageCell::gru, "gru"},
+    {LanguageCell::tanh, "tanh"},
+});
+
+// Options of a language model: a Transformer, or recurrent layers.
+struct LanguageOptions {
+  LanguageCell cell = LanguageCell::transformer;
+  std::int64_t memory = 0;  // of a Transformer
+  StackOptions stack = {};  // sizes and blocks; a recurrent model uses only layers, width and dropout
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("cell", self.cell,
+          {.help = "a Transformer, or a recurrent model with this cell, which remembers the text before each segment",
+           .only = {"objective", {"causal"}}});
+    visit("memory", self.memory,
+          {.help = "number of positions before each segment that are attended to as well, without a gradient "
+                   "(Transformer-XL); needs --positions of distances, or none; 0: no memory",
+           .min = 0,
+           .max = 65535,
+           .only = {"cell", {"transformer"}}});
+    StackOptions::visit(self.stack, visit);
+  }
+
+  bool is_recurrent() const { return cell != LanguageCell::transformer; }
+  // True if the model has state between segments (Carried).
+  bool carries() const { return is_recurrent() || memory > 0; }
+  Facts facts() const {
+    if (!is_recurrent()) return {{kModelsWith, {std::string(kTransformerLayers)}}};
+    return {{kModelsWith, {std::string(kRecurrentLayers), "--cell " + std::string(name_of(cell))}}};
+  }
+};
+
+// Throws UserError if the options contradict each other.
+void check_language_options(const LanguageOptions& options);
+// Checks the options first.
+LanguageModel make_language_model(const LanguageOptions& options, std::int64_t vocabulary);
 
 }  // namespace attend

@@ -1,6 +1,6 @@
 // Recurrence over whole sentences and in single steps: cells and layers, each with a plain formulation, and fused
 // decoders with attention. The plain formulation of a fused decoder is the step of the model (models/translation/
-// luong.cpp, bahdanau.cpp); tests compare the two. Fast paths sort sentences by length, so that finished ones drop out,
+// recurrent_families.cpp); tests compare the two. Fast paths sort sentences by length, so that finished ones drop out,
 // and compute each weight's gradient as one product over all steps.
 //
 // Legend: docs/architecture.md. Activations are fp32 or bf16; the cell state of an LSTM is fp32.
@@ -8,8 +8,10 @@
 
 #include <torch/types.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -26,6 +28,37 @@ inline constexpr auto kEnumNames<CellKind> =
     std::to_array<EnumName<CellKind>>({{CellKind::lstm, "lstm"}, {CellKind::gru, "gru"}, {CellKind::tanh, "tanh"}});
 
 namespace ops {
+
+// The order in which a recurrence reads a ragged batch without padding: sentences by decreasing length, then position
+// by position, so that finished sentences drop out and the rows of a step are a prefix of the previous step's rows.
+//
+// Three sentences a0 a1, b0 b1 b2, c0 are
+//   order b a c,  rows b0 a0 c0 | b1 a1 | b2,  begin 0 3 5 6
+// Step t consists of the packed rows [begin[t], begin[t + 1]); row i of a step continues in row i of the next.
+struct Steps {
+  // `reverse`: reads sentences from their last token.
+  explicit Steps(const Layout& layout, bool reverse = false) : order(layout.size()), packed(layout.num_tokens()) {
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::int64_t a, std::int64_t b) { return layout.length(a) > layout.length(b); });
+    for (std::int64_t t = 0; t < layout.max_length; ++t) {
+      for (const std::int64_t b : order) {
+        if (layout.length(b) <= t) break;
+        const std::int64_t row = reverse ? layout.offsets[b + 1] - 1 - t : layout.offsets[b] + t;
+        packed[row] = static_cast<std::int64_t>(rows.size());
+        rows.push_back(row);
+      }
+      begin.push_back(static_cast<std::int64_t>(rows.size()));
+    }
+  }
+  std::int64_t size() const { return static_cast<std::int64_t>(begin.size()) - 1; }
+  std::int64_t count(std::int64_t t) const { return t < size() ? begin[t + 1] - begin[t] : 0; }
+
+  std::vector<std::int64_t> order;
+  std::vector<std::int64_t> begin = {0};
+  std::vector<std::int64_t> rows;    // the ragged row of each packed row
+  std::vector<std::int64_t> packed;  // the packed row of each ragged row
+};
 
 // The weights of a cell, as in torch.nn.LSTM, GRU and RNN. Each gate has H rows, in the order i f g o, r z n, or h.
 struct CellWeights {
@@ -121,7 +154,7 @@ struct DecoderInput {
   std::span<const CellState> start;  // of each layer, [B, H]
 };
 
-// Luong's decoder (models/translation/luong.hpp) under teacher forcing:
+// Luong's decoder (models/translation/recurrent_families.hpp) under teacher forcing:
 //   h_t = cells([e_t; h~_{t-1}]),  c_t = attention(h_t),  h~_t = tanh(W_c [c_t; h_t]).
 // Returns h~ at every target position, [M, H]. Requires may_fuse_sequences.
 struct LuongDecoder {
@@ -135,7 +168,7 @@ struct LuongDecoder {
 };
 torch::Tensor luong_decoder(const LuongDecoder& decoder, const DecoderInput& input);
 
-// Bahdanau's decoder (models/translation/bahdanau.hpp) without the read-out, under teacher forcing:
+// Bahdanau's decoder (models/translation/recurrent_families.hpp) without the read-out, under teacher forcing:
 //   c_t = attention(h_{t-1}),  h_t = cells([e_t; c_t]).
 // Returns the query h_{t-1} and the context c_t at every target position. Requires may_fuse_sequences.
 struct BahdanauDecoder {
@@ -151,4 +184,5 @@ struct BahdanauOutput {
 BahdanauOutput bahdanau_decoder(const BahdanauDecoder& decoder, const DecoderInput& input);
 
 }  // namespace ops
+
 }  // namespace attend

@@ -6,7 +6,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/text.hpp"
-#include "data/corpus/instances.hpp"
+#include "data/corpus/document_corpus.hpp"
 #include "models/layers/layers.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/translation/factory.hpp"

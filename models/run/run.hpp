@@ -17,7 +17,7 @@
 #include "data/tokenizer/tokenizer.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "models/bert/bert.hpp"
-#include "models/language/language_options.hpp"
+#include "models/language/language_model.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/device.hpp"
 #include "models/run/kind.hpp"

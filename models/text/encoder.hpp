@@ -14,7 +14,7 @@
 #include "data/task/labelled_task.hpp"
 #include "data/task/samples.hpp"
 #include "models/bert/bert.hpp"
-#include "models/language/language_options.hpp"
+#include "models/language/language_model.hpp"
 #include "models/text/pooling.hpp"
 
 namespace attend {

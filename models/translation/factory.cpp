@@ -6,9 +6,7 @@
 #include "core/error.hpp"
 #include "models/attention/recurrent_attention.hpp"
 #include "models/layers/initialise.hpp"
-#include "models/translation/bahdanau.hpp"
-#include "models/translation/fixed.hpp"
-#include "models/translation/luong.hpp"
+#include "models/translation/recurrent_families.hpp"
 #include "models/translation/transformer.hpp"
 
 namespace attend {

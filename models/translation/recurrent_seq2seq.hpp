@@ -1,7 +1,8 @@
 // The common part of recurrent encoder-decoders: embeddings, an encoder that runs once, a bridge from its final states
 // to the decoder's start states, and a decoder that is written once, as one step (`advance`). Decoding calls it token
 // by token; training unrolls it over rows sorted by length, so that finished sentences drop out and there is no padding
-// on the target side. A family defines the order of attention, if any, and recurrence in a step (such as luong.hpp).
+// on the target side. A family defines the order of attention, if any, and recurrence in a step (see
+// recurrent_families.hpp).
 //
 //   encoder   h_s = stack of recurrent layers over the source
 //   bridge    decoder layer l starts from the final state of encoder layer l, or of the top one if the decoder is
@@ -24,7 +25,7 @@
 #include "models/attention/recurrent_attention.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/recurrent.hpp"
-#include "models/ops/steps.hpp"
+#include "models/ops/recurrent.hpp"
 #include "models/translation/config.hpp"
 #include "models/translation/seq2seq.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "eval/attention.hpp"
 #include "models/bert/bert.hpp"
-#include "models/language/language_options.hpp"
+#include "models/language/language_model.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/translation/factory.hpp"

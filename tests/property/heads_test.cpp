@@ -16,7 +16,7 @@
 #include "eval/score.hpp"
 #include "models/attention/edits.hpp"
 #include "models/bert/bert.hpp"
-#include "models/language/language_options.hpp"
+#include "models/language/language_model.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/new_run.hpp"

@@ -16,7 +16,6 @@
 
 #include "eval/attention.hpp"
 #include "models/attention/parts.hpp"
-#include "models/language/language_options.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/ops/dispatch.hpp"

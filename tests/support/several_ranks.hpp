@@ -23,7 +23,6 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "tests/support/temporary.hpp"
-#include "train/distributed/launch.hpp"
 #include "train/distributed/ranks.hpp"
 
 namespace attend {

@@ -27,7 +27,6 @@
 #include "tests/support/several_ranks.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/user_error.hpp"
-#include "train/distributed/launch.hpp"
 #include "train/distributed/ranks.hpp"
 #include "train/memory_limit.hpp"
 #include "train/run_directory.hpp"

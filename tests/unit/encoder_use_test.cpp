@@ -17,7 +17,7 @@
 #include "eval/language_score.hpp"
 #include "eval/workers.hpp"
 #include "models/bert/bert.hpp"
-#include "models/language/language_options.hpp"
+#include "models/language/language_model.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/tokenizer.hpp"
 

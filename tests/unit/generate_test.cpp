@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/language/language_options.hpp"
+#include "models/language/language_model.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/sentences.hpp"
 #include "tests/support/small_run.hpp"

@@ -22,7 +22,7 @@
 #include "core/random.hpp"
 #include "eval/language_score.hpp"
 #include "eval/metrics/significance.hpp"
-#include "models/language/language_options.hpp"
+#include "models/language/language_model.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/small_run.hpp"

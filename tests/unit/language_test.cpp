@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "models/language/language_options.hpp"
+#include "models/language/language_model.hpp"
 #include "models/layers/initialise.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"

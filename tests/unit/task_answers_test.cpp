@@ -14,7 +14,7 @@
 #include "data/task/record_format.hpp"
 #include "eval/answers/answers.hpp"
 #include "eval/prompt.hpp"
-#include "models/language/language_options.hpp"
+#include "models/language/language_model.hpp"
 #include "models/layers/layers.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/tokenizer.hpp"

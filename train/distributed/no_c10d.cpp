@@ -1,6 +1,6 @@
 // Replaces c10d/communicator.cpp in a build without c10d.
 #include "core/error.hpp"
-#include "train/distributed/launch.hpp"
+#include "train/distributed/ranks.hpp"
 
 namespace attend {
 namespace {

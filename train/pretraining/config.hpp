@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "core/options.hpp"
+#include "data/corpus/document_corpus.hpp"
 #include "data/corpus/id_cache.hpp"
-#include "data/corpus/instances.hpp"
 #include "data/corpus/masking.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
-#include "models/language/language_options.hpp"
+#include "models/language/language_model.hpp"
 #include "train/optimiser.hpp"
 #include "train/run_directory.hpp"
 #include "train/schedule.hpp"

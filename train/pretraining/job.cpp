@@ -12,7 +12,7 @@
 #include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
-#include "models/language/language_options.hpp"
+#include "models/language/language_model.hpp"
 #include "models/layers/initialise.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/run.hpp"

@@ -10,7 +10,7 @@
 #include "models/ops/fast/support.hpp"
 #include "models/ops/kernels/recurrent.hpp"
 #include "models/ops/paths.hpp"
-#include "models/ops/steps.hpp"
+#include "models/ops/recurrent.hpp"
 
 namespace attend::ops::fast {
 

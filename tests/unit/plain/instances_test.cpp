@@ -1,5 +1,5 @@
 // What an encoder is pretrained on: documents in, pairs and masks out.
-#include "data/corpus/instances.hpp"
+#include "data/corpus/document_corpus.hpp"
 
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@
 #include "data/text/word_alignment.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
-#include "eval/metrics/alignment_error.hpp"
+#include "eval/metrics/predictions.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/user_error.hpp"
 
@@ -408,7 +408,7 @@ TEST_F(LinksTest, TheErrorRateEqualsNltk) {
   }
 }
 
-// The example of eval/metrics/alignment_error.hpp.
+// The example of eval/metrics/predictions.hpp.
 TEST(AlignmentError, IsTheEquation) {
   metrics::AlignmentTally tally;
   tally.add({{0, 0}, {1, 2}, {2, 1}}, {.sure = {{0, 0}, {1, 1}}, .possible = {{0, 0}, {1, 1}, {1, 2}}});

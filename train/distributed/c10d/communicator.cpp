@@ -32,7 +32,7 @@
 #include "core/files.hpp"
 #include "core/log.hpp"
 #include "core/process.hpp"
-#include "train/distributed/launch.hpp"
+#include "train/distributed/ranks.hpp"
 
 namespace attend {
 namespace {

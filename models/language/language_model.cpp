@@ -1,9 +1,8 @@
-#include "models/language/language_options.hpp"
+#include "models/language/language_model.hpp"
 
 #include "core/conditions.hpp"
 #include "core/error.hpp"
-#include "models/language/causal_transformer.hpp"
-#include "models/language/recurrent_language.hpp"
+#include "models/language/families.hpp"
 
 namespace attend {
 namespace {
