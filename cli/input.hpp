@@ -68,14 +68,14 @@ class InputLines {
     return true;
   }
 
-  // Calls add(line) for the next lines to process together: one, or up to 1,024 or a megabyte. False at the end of the
-  // input.
+  // Calls add(line) for the next lines to process together: one, or up to `most`, or a kilobyte for each of these.
+  // False at the end of the input.
   template <class Add>
-  bool next_together(const Add& add) {
-    constexpr std::size_t kBytes = std::size_t{1} << 20;
-    const std::size_t most = at_once_ ? 1 : 1024;
+  bool next_together(const Add& add, std::size_t most = 1024) {
+    const std::size_t most_bytes = most * 1024;
+    if (at_once_) most = 1;
     std::size_t lines = 0, bytes = 0;
-    for (std::string line; lines < most && bytes < kBytes && next(line); ++lines) {
+    for (std::string line; lines < most && bytes < most_bytes && next(line); ++lines) {
       bytes += line.size();
       add(line);
     }

@@ -1,96 +1,316 @@
+// attend score: log-probabilities of given translations or texts, by the kind of run, and the accuracy of minimal
+// pairs.
 #include "cli/score.hpp"
 
 #include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <cmath>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "cli/command.hpp"
+#include "cli/input.hpp"
+#include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/process.hpp"
 #include "core/text.hpp"
+#include "data/text/lines.hpp"
+#include "data/text/minimal_pairs.hpp"
+#include "eval/encoder_output.hpp"
+#include "eval/language_score.hpp"
+#include "eval/translate.hpp"
+#include "models/run/run.hpp"
 
 namespace attend {
+namespace {
 
 using ScoreJson = nlohmann::ordered_json;
 
-ScoreJson score_json(std::span<const ForcedPiece> pieces, std::int64_t words, const Tokenizer& tokenizer,
-                     bool per_token) {
-  ScoreJson object = {{"log_prob", log_prob_of(pieces)}, {"pieces", pieces.size()}, {"words", words}};
-  if (!per_token) return object;
-  object["tokens"] = ScoreJson::array();
-  for (const ForcedPiece& piece : pieces) {
-    object["tokens"].push_back({{"piece", tokenizer.piece(piece.id)}, {"log_prob", piece.log_prob}});
+// A translation model, a language model, or a BERT whose scores are pseudo-log-likelihoods.
+class Scorer {
+ public:
+  explicit Scorer(const ScoreCommandConfig& config) : config_(config), run_(load_run(config.run, config.use)) {
+    if (const auto* translation = std::get_if<TranslationRun>(&run_)) {
+      check_factor_files(translation->tokenizers, config.run, config.factors.source_factors.size());
+    } else if (auto* language = std::get_if<LanguageRun>(&run_)) {
+      if (config.window) choose_window(*language, *config.window);
+    } else {
+      std::get<BertRun>(run_).check_fills_masks(config.run);
+    }
   }
-  return object;
-}
 
-std::string score_text(std::span<const ForcedPiece> pieces, const Tokenizer& tokenizer, bool per_token) {
-  std::string text = fmt::format("{:.6f}", log_prob_of(pieces));
-  if (!per_token) return text;
-  for (const ForcedPiece& piece : pieces) {
-    text += fmt::format("\t{} {:.6f}", tokenizer.piece(piece.id), piece.log_prob);
+  // `sources`: of translations, one for each text.
+  std::vector<TextScore> score(std::span<const SourceLine> sources, std::span<const std::string> texts,
+                               WorkProgress& progress) const {
+    if (const auto* translation = std::get_if<TranslationRun>(&run_)) {
+      return attend::score(*translation, sources, texts, config_.score, &progress);
+    }
+    if (const auto* language = std::get_if<LanguageRun>(&run_)) {
+      return score_language(*language, texts, config_.score, &progress);
+    }
+    return pseudo_log_likelihood(std::get<BertRun>(run_), texts, config_.within_word, config_.score, &progress);
   }
-  return text;
-}
 
-ScoreJson sums_json(const ScoreTally& sums, const std::string& kind) {
-  return {{"lines", sums.lines},
-          {"log_prob", sums.log_prob},
-          {"pieces", sums.pieces},
-          {"words", sums.words},
-          {kind + "perplexity_piece", sums.perplexity_by_piece()},
-          {kind + "perplexity_word", sums.perplexity_by_word()}};
-}
-
-std::string sums_text(const ScoreTally& sums, const std::string& kind) {
-  return fmt::format("{}, {:.3f} nats per line; {}perplexity {} of {}, {} of {}", counted(sums.lines, "line"),
-                     sums.log_prob / static_cast<double>(sums.lines), kind, fixed(sums.perplexity_by_piece(), 3),
-                     counted(sums.pieces, "piece"), fixed(sums.perplexity_by_word(), 3), counted(sums.words, "word"));
-}
-
-ScoreJson accuracy_json(const ContrastTally& tally) {
-  const metrics::Interval interval = tally.interval();
-  return {{"value", tally.accuracy()},
-          {"low", interval.low},
-          {"high", interval.high},
-          {"correct", tally.correct},
-          {"pairs", tally.pairs}};
-}
-
-std::string accuracy_text(const ContrastTally& tally) {
-  const metrics::Interval interval = tally.interval();
-  return fmt::format("{:.1f} % ({} of {}); 95 % interval {:.1f} to {:.1f}", 100 * tally.accuracy(), tally.correct,
-                     counted(tally.pairs, "pair"), 100 * interval.low, 100 * interval.high);
-}
-
-void add_accuracies(ScoreJson& summary, const ContrastTable& table) {
-  summary["accuracy"] = accuracy_json(table.all);
-  for (const auto& [kind, tally] : table.kinds) summary["kinds"][kind] = accuracy_json(tally);
-  for (const auto& [distance, tally] : table.distances) {
-    summary["distances"][std::to_string(distance)] = accuracy_json(tally);
+  const Tokenizer& tokenizer() const {
+    return std::visit(overloaded{[](const TranslationRun& run) -> const Tokenizer& { return run.tokenizers.tgt; },
+                                 [](const auto& run) -> const Tokenizer& { return run.tokenizer; }},
+                      run_);
   }
+  bool is_pseudo() const { return std::holds_alternative<BertRun>(run_); }
+  // The most pieces of a source; nullopt: texts have none.
+  std::optional<std::size_t> most_pieces_of_source() const {
+    const auto* translation = std::get_if<TranslationRun>(&run_);
+    return translation == nullptr ? std::nullopt : std::optional(most_source_pieces(*translation->model));
+  }
+
+ private:
+  void choose_window(LanguageRun& run, std::int64_t tokens) const {
+    const std::string given = "--window: " + std::to_string(tokens) + ", but " + config_.run;
+    if (!run.window) {
+      throw UserError(given + " is a run of a recurrent model, which reads texts of any length", "leave --window out");
+    }
+    const std::optional<std::int64_t> longest = run.model->longest();
+    if (longest && tokens > *longest) {
+      throw UserError(given + " has a table of " + std::to_string(*longest) + " positions", "give at most as many");
+    }
+    run.window = tokens;
+  }
+
+  const ScoreCommandConfig& config_;
+  AnyRun run_;
+};
+
+// Prints the score of each line or pair, and finally their sums.
+class ScorePrinter {
+ public:
+  ScorePrinter(const ScoreCommandConfig& config, const Scorer& scorer) : config_(config), scorer_(scorer) {}
+
+  void print(const TextScore& score) {
+    better_.add(score);
+    std::cout << (config_.json ? json_of(score).dump() : text_of(score)) << '\n';
+  }
+
+  // A line of --target and the line of --contrast, or the texts of a minimal pair.
+  void print(const TextScore& better, const TextScore& worse, const MinimalPair* pair = nullptr) {
+    better_.add(better);
+    worse_.add(worse);
+    const bool is_correct = pair == nullptr
+                                ? table_.add(better.log_prob(), worse.log_prob(), {}, {})
+                                : table_.add(better.log_prob(), worse.log_prob(), pair->kind, pair->distance);
+    if (!config_.json) {
+      std::cout << text_of(better) << '\t' << text_of(worse);
+      if (pair != nullptr) std::cout << '\t' << (is_correct ? "right" : "wrong");
+      std::cout << '\n';
+      return;
+    }
+    ScoreJson object = ScoreJson::object();
+    if (pair == nullptr) {
+      object = json_of(better);
+      object["contrast"] = json_of(worse);
+    } else {
+      if (!pair->kind.empty()) object["kind"] = pair->kind;
+      if (pair->distance) object["distance"] = *pair->distance;
+      object["better"] = json_of(better);
+      object["worse"] = json_of(worse);
+    }
+    object["correct"] = is_correct;
+    std::cout << object.dump() << '\n';
+  }
+
+  // The texts are lines of `file`; their sources, if any, are those of --source.
+  void finish(const std::string& file) const {
+    const bool has_contrast = !config_.contrast.empty();
+    if (config_.json) print_summary(json_of(better_), has_contrast ? "contrast" : "");
+    report(name_of_input(file), better_);
+    if (has_contrast) report(name_of_input(config_.contrast), worse_);
+    warn_of_cut_sources(name_of_input(config_.source));
+    if (has_contrast) report_accuracies();
+  }
+
+  // The texts are minimal pairs.
+  void finish() const {
+    if (config_.json) print_summary({{"better", json_of(better_)}}, "worse");
+    report("better", better_);
+    report("worse", worse_);
+    warn_of_cut_sources("source");
+    report_accuracies();
+  }
+
+ private:
+  // {"log_prob", "pieces", "words"}, with --per-token "tokens", and of a text alone "bytes".
+  ScoreJson json_of(const TextScore& score) const {
+    ScoreJson object = {{"log_prob", score.log_prob()}, {"pieces", score.pieces.size()}, {"words", score.words}};
+    if (config_.per_token) {
+      object["tokens"] = ScoreJson::array();
+      for (const ForcedPiece& piece : score.pieces) {
+        object["tokens"].push_back({{"piece", scorer_.tokenizer().piece(piece.id)}, {"log_prob", piece.log_prob}});
+      }
+    }
+    if (!has_sources()) object["bytes"] = score.bytes;
+    return object;
+  }
+
+  // The log-probability, and with --per-token each piece with its own, separated by tabs.
+  std::string text_of(const TextScore& score) const {
+    std::string text = fmt::format("{:.6f}", score.log_prob());
+    if (!config_.per_token) return text;
+    for (const ForcedPiece& piece : score.pieces) {
+      text += fmt::format("\t{} {:.6f}", scorer_.tokenizer().piece(piece.id), piece.log_prob);
+    }
+    return text;
+  }
+
+  // {"lines", "log_prob", "pieces", "words", "perplexity_piece", "perplexity_word"}, and of texts alone "bytes" and
+  // "bits_per_byte". The perplexity of no pieces or words is null.
+  ScoreJson json_of(const ScoreTally& sums) const {
+    const std::string kind = scorer_.is_pseudo() ? "pseudo_" : "";
+    ScoreJson object = {{"lines", sums.lines},
+                        {"log_prob", sums.log_prob},
+                        {"pieces", sums.pieces},
+                        {"words", sums.words},
+                        {kind + "perplexity_piece", sums.perplexity_by_piece()},
+                        {kind + "perplexity_word", sums.perplexity_by_word()}};
+    if (has_sources()) return object;
+    object["bytes"] = sums.bytes;
+    object[kind + "bits_per_byte"] = sums.bits_per_byte();
+    return object;
+  }
+
+  static ScoreJson json_of(const ContrastTally& tally) {
+    const metrics::Interval interval = tally.interval();
+    return {{"value", tally.accuracy()},
+            {"low", interval.low},
+            {"high", interval.high},
+            {"correct", tally.correct},
+            {"pairs", tally.pairs}};
+  }
+
+  // Adds the sums of the worse texts under their name, and the accuracies; without a name there are no such texts.
+  void print_summary(ScoreJson summary, const std::string& worse) const {
+    if (!worse.empty()) {
+      summary[worse] = json_of(worse_);
+      summary["accuracy"] = json_of(table_.all);
+      for (const auto& [kind, tally] : table_.kinds) summary["kinds"][kind] = json_of(tally);
+      for (const auto& [distance, tally] : table_.distances) {
+        summary["distances"][std::to_string(distance)] = json_of(tally);
+      }
+    }
+    std::cout << ScoreJson{{"summary", summary}}.dump() << '\n';
+  }
+
+  // "test.en: 60 lines, -4.000 nats per line; perplexity 2.718 of 240 pieces, 7.389 of 120 words; 1.234 bits per byte",
+  // the bits of texts alone.
+  void report(const std::string& name, const ScoreTally& sums) const {
+    const std::string kind = scorer_.is_pseudo() ? "pseudo-" : "";
+    std::string text =
+        fmt::format("{}: {}, {:.3f} nats per line; {}perplexity {} of {}, {} of {}", name, counted(sums.lines, "line"),
+                    sums.log_prob / static_cast<double>(sums.lines), kind, fixed(sums.perplexity_by_piece(), 3),
+                    counted(sums.pieces, "piece"), fixed(sums.perplexity_by_word(), 3), counted(sums.words, "word"));
+    if (!has_sources()) text += fmt::format("; {} {}bits per byte", fixed(sums.bits_per_byte(), 3), kind);
+    log::info("{}", text);
+    warn_of_cut(name, sums.cut_targets, kMostPieces);
+  }
+
+  void warn_of_cut_sources(const std::string& name) const {
+    if (const auto most = scorer_.most_pieces_of_source()) warn_of_cut(name, better_.cut_sources, *most);
+  }
+  static void warn_of_cut(const std::string& name, const CutLines& cut, std::size_t pieces) {
+    if (cut.count > 0) log::warn("{}: {}", name, cut.report(pieces));
+  }
+
+  // "accuracy  96.0 % (48 of 50 pairs); 95 % interval 86.5 to 98.9", and such a line for each kind and distance.
+  void report_accuracies() const {
+    std::vector<std::pair<std::string, ContrastTally>> rows = {{"accuracy", table_.all}};
+    rows.insert(rows.end(), table_.kinds.begin(), table_.kinds.end());
+    for (const auto& [distance, tally] : table_.distances) {
+      rows.emplace_back(fmt::format("distance {}", distance), tally);
+    }
+    std::size_t width = 0;
+    for (const auto& [name, tally] : rows) width = std::max(width, name.size());
+    for (const auto& [name, tally] : rows) {
+      const metrics::Interval interval = tally.interval();
+      log::info("{:<{}}  {:.1f} % ({} of {}); 95 % interval {:.1f} to {:.1f}", name, width, 100 * tally.accuracy(),
+                tally.correct, counted(tally.pairs, "pair"), 100 * interval.low, 100 * interval.high);
+    }
+    log::info("the intervals hold if the pairs are independent");
+  }
+
+  bool has_sources() const { return scorer_.most_pieces_of_source().has_value(); }
+
+  const ScoreCommandConfig& config_;
+  const Scorer& scorer_;
+  ScoreTally better_, worse_;  // without a contrast all are better
+  ContrastTable table_;
+};
+
+void score_pairs(const ScoreCommandConfig& config, PairsOf what) {
+  constexpr std::size_t kPairsInWindow = 1024;
+  std::vector<MinimalPair> pairs = read_minimal_pairs(config.contrast, what);
+  FactorReader factors(config.factors.source_factors);
+  for (MinimalPair& pair : pairs) factors.add_to(pair.source);
+  factors.finish();
+  const Scorer scorer(config);
+  ScorePrinter printer(config, scorer);
+  WorkProgress progress({.unit = "sentences", .total = 2 * std::ssize(pairs)});
+  for (std::size_t first = 0; first < pairs.size(); first += kPairsInWindow) {
+    const std::span window = std::span(pairs).subspan(first, std::min(kPairsInWindow, pairs.size() - first));
+    const std::vector<TextScore> scores = scorer.score(sources_of(window), sentences_of(window), progress);
+    progress.clear();
+    for (std::size_t i = 0; i < window.size(); ++i) printer.print(scores[2 * i], scores[2 * i + 1], &window[i]);
+  }
+  printer.finish();
 }
 
-void report_accuracies(const ContrastTable& table) {
-  std::vector<std::pair<std::string, ContrastTally>> rows = {{"accuracy", table.all}};
-  rows.insert(rows.end(), table.kinds.begin(), table.kinds.end());
-  for (const auto& [distance, tally] : table.distances) rows.emplace_back(fmt::format("distance {}", distance), tally);
-  std::size_t width = 0;
-  for (const auto& [name, tally] : rows) width = std::max(width, name.size());
-  for (const auto& [name, tally] : rows) log::info("{:<{}}  {}", name, width, accuracy_text(tally));
-  log::info("the intervals hold if the pairs are independent");
+// Scores the lines of --input, or those of --target and, if given, --contrast as translations of --source.
+void score_lines(const ScoreCommandConfig& config, bool translations) {
+  const std::string& file = translations ? config.source : config.input;
+  std::vector<std::string> files;
+  if (translations) files.push_back(config.target);
+  if (!config.contrast.empty()) files.push_back(config.contrast);
+  InputLines input(file, {});  // opened first, to report an unreadable file at once
+  AlignedLines beside(files, name_of_input(file));
+  FactorReader factors(config.factors.source_factors);
+  const Scorer scorer(config);
+  ScorePrinter printer(config, scorer);
+  WorkProgress progress(work_on_lines({file}, {}, translations ? "pairs" : "lines", config.contrast.empty() ? 1 : 2));
+  std::vector<SourceLine> sources;
+  std::vector<std::vector<std::string>> texts(std::max<std::size_t>(files.size(), 1));
+  const auto add = [&](const std::string& line) {
+    if (!translations) return texts[0].push_back(line);
+    factors.add_to(sources.emplace_back(SourceLine{line}));
+    const std::vector<std::string>& lines = beside.next();
+    for (std::size_t i = 0; i < lines.size(); ++i) texts[i].push_back(lines[i]);
+  };
+  while (input.next_together(add, translations ? 8192 : 1024)) {
+    std::vector<std::vector<TextScore>> scores;
+    for (std::vector<std::string>& lines : texts) {
+      scores.push_back(scorer.score(sources, lines, progress));
+      lines.clear();
+    }
+    sources.clear();
+    progress.clear();
+    for (std::size_t i = 0; i < scores[0].size(); ++i) {
+      if (scores.size() == 1) {
+        printer.print(scores[0][i]);
+      } else {
+        printer.print(scores[0][i], scores[1][i]);
+      }
+    }
+  }
+  input.log_counts();
+  beside.finish();
+  factors.finish();
+  if (input.num_read() == 0) throw UserError(name_of_input(file) + ": empty", "check that it is the right file");
+  printer.finish(translations ? config.target : file);
 }
-
-// attend score: log-probabilities of given translations or texts, by the kind of run, and the accuracy of contrastive
-// pairs.
-
-namespace {
 
 std::string_view model_of(RunKind kind, const std::string& run) {
   switch (kind) {
@@ -116,12 +336,12 @@ void check_translations(const ScoreCommandConfig& config) {
 }
 
 void run(const ScoreCommandConfig& config, const OptionOrigins& /*origins*/) {
-  const RunKind kind = kind_of_run(config.run);
+  const bool translations = kind_of_run(config.run) == RunKind::train;
   signals::install();
   at::set_num_threads(static_cast<int>(config.score.threads));
-  if (kind != RunKind::train) return score_texts(config);
-  check_translations(config);
-  score_translations(config);
+  if (translations) check_translations(config);
+  if (config.contrast.empty() || !config.target.empty()) return score_lines(config, translations);
+  score_pairs(config, translations ? PairsOf::translations : PairsOf::texts);
 }
 
 }  // namespace
