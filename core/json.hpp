@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -31,8 +32,9 @@ T json_member(const nlohmann::json& object, const std::string& key, const std::s
                           ? std::in_range<T>(found->template get<std::uint64_t>())
                           : found->is_number_integer() && std::in_range<T>(found->template get<std::int64_t>());
     if (!fits)
-      throw UserError(file + ": \"" + key + "\" is " + found->dump() + ", expected an integer" +
-                          (std::unsigned_integral<T> ? " of at least 0" : ""),
+      throw UserError(file + ": \"" + key + "\" is " + found->dump() + ", expected an integer from " +
+                          std::to_string(std::numeric_limits<T>::min()) + " to " +
+                          std::to_string(std::numeric_limits<T>::max()),
                       remedy);
   }
   try {
