@@ -87,8 +87,8 @@ std::optional<double> mean_of(const std::vector<double>& log_probs, std::span<co
 
 }  // namespace
 
-ModelScores score_translations(const TranslationRun& run, std::size_t own, const TranslatedText& text, const CrossScoring& config,
-                               WorkProgress* progress) {
+ModelScores score_translations(const TranslationRun& run, std::size_t own, const TranslatedText& text,
+                               const CrossScoring& config, WorkProgress* progress) {
   const std::vector<SourceLine> source = unlabelled(text.source);
   ModelScores scores{.outputs = {}, .reference = score(run, source, text.reference, config.scoring, progress)};
   for (std::size_t s = 0; s < text.outputs.size(); ++s) {

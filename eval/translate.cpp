@@ -75,7 +75,7 @@ void TranslatorConfig::validate(const OptionOrigins& origins) const {
 Facts TranslatorConfig::facts(bool is_reranked) const {
   const SearchConfig found = candidates();
   const bool draws = found.sample > 0;
-  const std::string why = !draws              ? ""
+  const std::string why = !draws              ? "without --sample"
                           : search.sample > 0 ? "--sample is given"
                                               : "--mbr draws samples unless --nbest is above 1";
   const auto results = [&]() -> FactValue {

@@ -16,8 +16,8 @@
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
-#include "models/run/new_run.hpp"
 #include "models/run/kind.hpp"
+#include "models/run/new_run.hpp"
 #include "train/checkpoint.hpp"
 
 namespace attend {

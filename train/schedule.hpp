@@ -45,12 +45,11 @@ struct ScheduleConfig {
           {.help = "peak learning rate; auto: by width and size of the data, 1 for adadelta and sgd",
            .min = 0,
            .max = 100});
-    visit(
-        "warmup-steps", self.warmup_steps,
-        {.help = "updates of linear warm-up; auto: none for adadelta and sgd, else by size of the data or number "
-                 "of updates. At most a tenth of the updates possible within max-time",
-         .min = 0,
-         .max = 1e9});
+    visit("warmup-steps", self.warmup_steps,
+          {.help = "updates of linear warm-up; auto: none for adadelta and sgd, else by size of the data or number "
+                   "of updates. At most a tenth of the updates possible within max-time",
+           .min = 0,
+           .max = 1e9});
     visit("halve-after", self.halve_after,
           {.help = "fraction of max-steps before the first halving",
            .min = 0,

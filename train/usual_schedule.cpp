@@ -9,16 +9,17 @@ UsualSchedule usual_of_translation(const TrainerConfig& trainer, std::int64_t ba
   const std::int64_t epoch = trainer.updates_of(batches_per_epoch);
   // Thirty epochs of a small corpus, fewer of a large one.
   const std::int64_t updates = std::clamp<std::int64_t>(30 * epoch, 1500, 100'000);
-  // recipes/rates, after 1,160 updates of width 256: the best for Luong's model, and within 0.06 nats of the best, 5e-3,
-  // for Bahdanau's, for none and for the Transformer, which fails at 8e-3. Wider models and longer trainings need
+  // recipes/rates, after 1,160 updates of width 256: the best for Luong's model, and within 0.06 nats of the best,
+  // 5e-3, for Bahdanau's, for none and for the Transformer, which fails at 8e-3. Wider models and longer trainings need
   // smaller rates: a Transformer of width 512 gets the usual 7e-4 for 100,000 updates (arXiv 1706.03762, section 5.3).
   const double best = 3e-3;
   const double rate =
       best * std::sqrt(256.0 / static_cast<double>(width)) * std::pow(1160.0 / static_cast<double>(updates), 0.25);
-  return {.updates = updates,
-          .learning_rate = std::min(rate, best),
-          .warmup_steps = std::clamp<std::int64_t>(updates / 8, 200, 4000),  // recipes/rates: short ones cost every family
-          .valid_every = std::clamp<std::int64_t>(epoch, 100, 5000)};
+  return {
+      .updates = updates,
+      .learning_rate = std::min(rate, best),
+      .warmup_steps = std::clamp<std::int64_t>(updates / 8, 200, 4000),  // recipes/rates: short ones cost every family
+      .valid_every = std::clamp<std::int64_t>(epoch, 100, 5000)};
 }
 
 UsualSchedule usual_of_pretraining(const TrainerConfig& trainer, std::int64_t batches_per_epoch, std::int64_t width,

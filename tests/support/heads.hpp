@@ -9,10 +9,9 @@
 namespace attend {
 
 inline Heads heads_of(std::int64_t width, const ops::HeadsForm& form) {
-  return Heads({.attention_dropout = form.dropout.rate},
-               {.place = form.causal ? AttentionPlace::decoder : AttentionPlace::encoder,
-                .width = width,
-                .heads = form.heads});
+  return Heads(
+      {.attention_dropout = form.dropout.rate},
+      {.place = form.causal ? AttentionPlace::decoder : AttentionPlace::encoder, .width = width, .heads = form.heads});
 }
 
 // Within each sentence: [M, H].

@@ -30,8 +30,9 @@ namespace attend {
 //   source "a whole day" ▁a ▁wh ole ▁day    target "ganztags" ▁ganz tags    links "1-0"
 //   both target pieces should attend to ▁wh and ole, with one half each
 //
-// Words are separated by spaces and tabs; punctuation attached to a word with letters is not linked (eval/pair_attention).
-// In dependency trees, which have their own words, each word is linked with its head, and the root with itself:
+// Words are separated by spaces and tabs; punctuation attached to a word with letters is not linked
+// (eval/pair_attention). In dependency trees, which have their own words, each word is linked with its head, and the
+// root with itself:
 //
 //   source "a whole day"    a <-det- day, whole <-amod- day    ▁a, ▁wh, ole and ▁day should attend to ▁day
 
