@@ -3,7 +3,6 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -119,13 +118,12 @@ class Measurement {
     return {.workers = config_.translator.workers, .threads = config_.translator.threads, .edit = &cut_};
   }
 
-  // False for samples, minimum Bayes risk, diverse beams, scores other than log p / length^alpha, and limits that the
-  // reference may not meet.
+  // False for samples, minimum Bayes risk, and limits that the reference may not meet. ComparedSearch has no option
+  // that ranks otherwise.
   bool ranks_by_length_alone() const {
     const SearchConfig& search = config_.translator.search;
-    return config_.translator.mbr == 0 && search.sample == 0 && search.coverage_penalty == 0 &&
-           search.length_penalty_kind == LengthPenaltyKind::power && search.repetition_penalty == 1 &&
-           search.diverse_groups == 0 && search.min_length == 0 && search.no_repeat_ngram == 0;
+    return config_.translator.mbr == 0 && search.sample == 0 && search.repetition_penalty == 1 &&
+           search.min_length == 0 && search.no_repeat_ngram == 0;
   }
 
   void translate_all() {
