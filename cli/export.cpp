@@ -57,8 +57,7 @@ void write(const fs::path& output, const NamedTensors& weights, const HfConfig& 
   staged.commit();
 }
 
-void write(const fs::path& output, const LanguageRun& trained, const fs::path& /*run*/) {
-  check_gpt2_form(trained.options);
+void write(const fs::path& output, const LanguageRun& trained) {
   const Tokenizer& tokenizer = trained.tokenizer;
   const Gpt2Config theirs{.options = trained.options, .vocabulary = tokenizer.size(), .eos = tokenizer.special().eos};
   StagedDirectory staged(output);
@@ -68,12 +67,7 @@ void write(const fs::path& output, const LanguageRun& trained, const fs::path& /
   staged.commit();
 }
 
-void write(const fs::path& output, const TranslationRun& trained, const fs::path& run) {
-  check_marian_form(trained.options);
-  if (trained.tokenizers.factors.count() > 0) {
-    throw UserError(run.string() + ": trained with --source-factors, which Hugging Face's MarianMT lacks",
-                    "use the model with attend");
-  }
+void write(const fs::path& output, const TranslationRun& trained) {
   const Tokenizer &src = trained.tokenizers.src, &tgt = trained.tokenizers.tgt;
   const SpecialIds& special = tgt.special();
   const MarianConfig theirs{
@@ -89,18 +83,7 @@ void write(const fs::path& output, const TranslationRun& trained, const fs::path
   staged.commit();
 }
 
-void write(const fs::path& output, const TextRun& trained, const fs::path& run) {
-  if (trained.options.model != TextEncoderKind::bert) {
-    throw UserError(run.string() + ": --model " + std::string(name_of(trained.options.model)) +
-                        ", which attend export does not write with the head of a task",
-                    "export a run of --model bert");
-  }
-  if (const Pooling pooling = trained.options.pooling_of_run(); pooling != Pooling::cls) {
-    throw UserError(run.string() + ": its head reads --pooling " + std::string(name_of(pooling)) +
-                        ", but heads of Hugging Face transformers read [CLS]",
-                    "fine-tune again with --pooling cls, from an encoder pretrained with a --sequence-objective, which "
-                    "trains [CLS], and export that run");
-  }
+void write(const fs::path& output, const TextRun& trained) {
   write(output, parameters_of(*trained.model),
         {.options = trained.options.encoder,
          .vocabulary = trained.tokenizer.size(),
@@ -110,11 +93,7 @@ void write(const fs::path& output, const TextRun& trained, const fs::path& run) 
         trained.tokenizer);
 }
 
-void write(const fs::path& output, const BertRun& trained, const fs::path& run) {
-  if (trained.is_permuted()) {
-    throw UserError(run.string() + ": a run of --objective permuted, whose queries Hugging Face's BERT does not have",
-                    "fine-tune it, and export that run");
-  }
+void write(const fs::path& output, const BertRun& trained) {
   write(output, trained.weights,
         {.options = trained.options,
          .vocabulary = trained.tokenizer.size(),
@@ -125,10 +104,40 @@ void write(const fs::path& output, const BertRun& trained, const fs::path& run) 
         trained.tokenizer);
 }
 
+// Throws UserError for a model that Hugging Face transformers lacks, before its weights are read.
+void check_form(const LanguageOptions& options, const fs::path& /*run*/) { check_gpt2_form(options); }
+void check_form(const ModelConfig& options, const fs::path& /*run*/) { check_marian_form(options); }
+void check_form(const TextModelOptions& options, const fs::path& run) {
+  if (options.model != TextEncoderKind::bert) {
+    throw UserError(run.string() + ": --model " + std::string(name_of(options.model)) +
+                        ", which attend export does not write with the head of a task",
+                    "export a run of --model bert");
+  }
+  if (const Pooling pooling = options.pooling_of_run(); pooling != Pooling::cls) {
+    throw UserError(run.string() + ": its head reads --pooling " + std::string(name_of(pooling)) +
+                        ", but heads of Hugging Face transformers read [CLS]",
+                    "fine-tune again with --pooling cls, from an encoder pretrained with a --sequence-objective, which "
+                    "trains [CLS], and export that run");
+  }
+}
+void check_form(const StackOptions& /*options*/, const fs::path& run) {
+  if (objective_of_run(run) == PretrainingKind::permuted) {
+    throw UserError(run.string() + ": a run of --objective permuted, whose queries Hugging Face's BERT does not have",
+                    "fine-tune it, and export that run");
+  }
+}
+
 void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
   refuse_existing(config.output, "--output");
   const fs::path path = run_of_best_seed(config.run);
-  std::visit([&](const auto& trained) { write(config.output, trained, path); }, load_run(path, config.checkpoint));
+  std::visit([&](const auto& options) { check_form(options, path); }, options_of_run(path));
+  const AnyRun loaded = load_run(path, config.checkpoint);
+  const auto* translation = std::get_if<TranslationRun>(&loaded);
+  if (translation != nullptr && translation->tokenizers.factors.count() > 0) {
+    throw UserError(path.string() + ": trained with --source-factors, which Hugging Face's MarianMT lacks",
+                    "use the model with attend");
+  }
+  std::visit([&](const auto& trained) { write(config.output, trained); }, loaded);
   log::info("exported {} to {}", config.run, config.output);
 }
 
