@@ -12,6 +12,7 @@
 #include "core/options.hpp"
 #include "eval/score.hpp"
 #include "models/run/device.hpp"
+#include "models/run/kind.hpp"
 
 namespace attend {
 

@@ -153,7 +153,7 @@ struct AttentionCommandConfig {
 
   Facts facts() const {
     Facts all = translator.facts();
-    all[kRunsOfAttend] = {std::string(command_of(kind_of_run(run_of_best_seed(run)))), run};
+    all[kRunsOfAttend] = trained_by(run);
     all[kCalls] = {std::string(output.empty() && alignment.empty() ? kWriteNone : kWriteFiles)};
     return all;
   }

@@ -32,10 +32,7 @@ struct FaithfulnessCommandConfig {
   }
 
   // Reads the record of the run.
-  Facts facts() const {
-    const RunKind kind = kind_of_run(run_of_best_seed(measured.run));
-    return {{kRunsOfAttend, {std::string(command_of(kind)), measured.run}}};
-  }
+  Facts facts() const { return {{kRunsOfAttend, trained_by(measured.run)}}; }
 
   void validate(const OptionOrigins& origins) const {
     if (!measured.test.empty()) check_two_files("test", measured.test, origins);

@@ -45,7 +45,7 @@ struct HeadsOfRunConfig {
     FactValue attention{std::string(is_recurrent ? kReplaced : kSilenced), study.run};
     if (kind == RunKind::finetune) attention = {std::string(kOnlyDescribed), study.run + " is fine-tuned"};
     if (kind == RunKind::train && study.test.empty()) attention = {std::string(kOnlyDescribed), "without --test"};
-    return {{kRunsOfAttend, {std::string(command_of(kind)), study.run}},
+    return {{kRunsOfAttend, trained_by(study.run)},
             {kRunsWith, {std::string(is_recurrent ? kRecurrentAttention : kHeads), study.run}},
             {kAttentionThatIs, attention}};
   }

@@ -27,9 +27,6 @@ void warn_of_slow(Precision precision, c10::Device device);
 // resolved precision. Throws UserError for int8 on a GPU.
 Precision freeze(const torch::nn::Module& root, Precision precision);
 
-// The command that trained a run (command_of), on which options of commands for several kinds of runs depend.
-inline constexpr Fact kRunsOfAttend{"runs of attend"};
-
 // Options of all commands that use a trained model.
 struct ModelOptions {
   std::string checkpoint = "auto";

@@ -88,6 +88,10 @@ fs::path run_of_best_seed(const fs::path& run) {
   return run / ("seed-" + std::to_string(best));
 }
 
+FactValue trained_by(const std::string& run) {
+  return {std::string(command_of(kind_of_run(run_of_best_seed(run)))), run};
+}
+
 void check_identity(const fs::path& weights, const TensorMetadata& expected, const fs::path& run) {
   const SafetensorsFile file(weights);
   std::vector<std::pair<std::string, std::string>> values(expected.begin(), expected.end());

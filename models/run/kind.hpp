@@ -46,6 +46,11 @@ void check_is_run(const std::filesystem::path& path, RunKind expected);
 // RUN itself, or for several seeds the RUN/seed-N with the best validation score.
 std::filesystem::path run_of_best_seed(const std::filesystem::path& run);
 
+// The command that trained a run (command_of), on which options of commands for several kinds of runs depend; and its
+// value for RUN, of several seeds the best one. Throws UserError as kind_of_run.
+inline constexpr Fact kRunsOfAttend{"runs of attend"};
+FactValue trained_by(const std::string& run);
+
 // The identity of weights, recorded in their file: the hashes of the tokenizers, the values of the model's options
 // (model.NAME), and for a fine-tuned model those of its task (task.NAME).
 TensorMetadata hashes_of(const TokenizerPair& tokenizers);
