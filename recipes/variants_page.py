@@ -14,37 +14,6 @@ BASELINE = "transformer"
 GROUPS = ("positions", "self-attention", "projections", "norm", "sub-layers", "activation", "together", "score", "window", "heads",
           "bias", "initialiser", "regularisation", "size", "depth")
 CHANGES = GROUPS[:GROUPS.index("regularisation")]  # architectural modifications, as in 2102.11972
-# Published orderings: paper, kind, the kind with which it is compared, and the difference in BLEU or its direction.
-TABLE_3, NARANG, TAY = "1706.03762, table 3", "2102.11972", "2005.00743"
-CLAIMS = (
-    (NARANG, "norm-kind_rms", BASELINE, "better"),
-    (NARANG, "activation_geglu", BASELINE, "better"),
-    (NARANG, "activation_swiglu", BASELINE, "better"),
-    (TAY, "self-attention_dense", BASELINE, -0.24),
-    (TAY, "self-attention_random", BASELINE, -0.40),
-    (TAY, "self-attention_random-attention", BASELINE, +0.80),
-    (TAY, "self-attention_dense", "self-attention_random", +0.16),
-    (TAY, "self-attention_fixed-random", "self-attention_random", "worse"),
-    ("1803.02155", "positions_relative", BASELINE, "better"),
-    ("2104.09864", "positions_rotary", BASELINE, +0.2),
-    ("2108.12409", "positions_alibi", "positions_none", "better"),
-    ("2108.12409", "positions_alibi", BASELINE, "better"),
-    ("2002.10260", "self-attention_patterns_encoder", BASELINE, "better"),
-    ("2002.10260", "self-attention_patterns_encoder_8_heads", "heads_8", "better"),
-    ("2105.03824", "self-attention_fourier_encoder", BASELINE, "worse"),
-    ("2002.04745", "layers_12_pre", "layers_12_post", "better"),
-    ("2103.03404", "no_residual", BASELINE, "worse"),
-    ("2103.03404", "layers_12_pre_no_residual", "layers_12_pre", "worse"),
-    (TABLE_3, "positions_learned", BASELINE, -0.1),
-    (TABLE_3, "heads_1", BASELINE, -0.6),
-    (TABLE_3, "heads_16", BASELINE, +0.3),
-    (TABLE_3, "layers_1", BASELINE, "worse"),
-    (TABLE_3, "width_128", BASELINE, -1.3),
-    (TABLE_3, "feed-forward_208", BASELINE, -0.4),
-    (TABLE_3, "feed-forward_832", BASELINE, +0.4),
-    (TABLE_3, "dropout_0", BASELINE, -1.2),
-    (TABLE_3, "label-smoothing_0", BASELINE, -0.5),
-)
 
 
 def name_of(kind):
@@ -119,37 +88,6 @@ def picture(kinds):
     return chart("BLEU of every variant of the Transformer and of recurrent attention on the test set", bars, mean_bleu(kinds[BASELINE]))
 
 
-def verdict(difference, published):
-    """On a difference here and the published one."""
-    sign = {"better": 1, "worse": -1}.get(published, published)
-    beyond = difference.beyond()
-    if "seeds" not in beyond:
-        small = not isinstance(published, str) and abs(published) <= difference.seeds
-        return "within the noise of seeds, as is the published difference" if small else "within the noise of seeds"
-    words = "agrees" if difference.mean * sign > 0 else "opposite"
-    return words + (", beyond both kinds of noise" if "sentences" in beyond else ", beyond the noise of seeds")
-
-
-def orderings(kinds, between_seeds):
-    """The table of the published orderings whose rows exist, and the number of verdicts for each paper."""
-    rows, counts = [], {}
-    for paper, kind, other, published in CLAIMS:
-        if kind not in kinds or other not in kinds:
-            continue
-        difference = Difference.of(kinds[kind], kinds[other], between_seeds)
-        found = verdict(difference, published)
-        rows.append([paper, f"{name_of(kind)} against {name_of(other)}", published if isinstance(published, str) else f"{published:+.2f}",
-                     f"{difference.mean:+.1f}", found])
-        counts.setdefault(paper, []).append(found.split(",")[0])
-    if not rows:
-        return []
-    verdicts = ("agrees", "opposite", "within the noise of seeds")
-    sums = [[paper, str(len(found)), *(str(found.count(words)) for words in verdicts)] for paper, found in counts.items()]
-    return ["## Published orderings\n\nPublished differences, or their directions, are those of larger models on other data (BLEU on WMT "
-            "English-German, except 2002.04745: stability of training; 2103.03404: rank; 2105.03824: accuracy on GLUE; 2108.12409: perplexity).\n",
-            table(["paper", "rows", "published", "here", "verdict"], rows), table(["paper", "orderings", *verdicts], sums)]
-
-
 def transfer(kinds, between_seeds):
     """The number of changes that improve BLEU: the main finding of 2102.11972."""
     changes = {kind: Difference.of(rows, kinds[BASELINE], between_seeds) for kind, rows in kinds.items()
@@ -216,7 +154,7 @@ def page(kinds, variants, rates):
         "are half the widths of both models' 95 % intervals by sacreBLEU's bootstrap.\n",
         "![BLEU on the test set of every row by group: its interval, and the scores of all its seeds](transformer_variants.svg)\n",
         scores(kinds, between_seeds),
-        *([*orderings(kinds, between_seeds), *transfer(kinds, between_seeds)] if several else []),
+        *(transfer(kinds, between_seeds) if several else []),
         *depth(kinds),
         "## Options\n\nIn addition to those of the baseline.\n",
         commands(kinds),
