@@ -21,8 +21,7 @@ namespace attend {
 
 void train_with_early_stopping(const torch::nn::Module& module, const EarlyStopping& how) {
   ensure(how.items > 0 && how.batch > 0, "there is something to learn from");
-  const auto optimiser =
-      make_optimiser(module, {.optimiser = OptimiserKind::adam, .beta2 = 0.999, .epsilon = {}, .clip_norm = 0});
+  Optimiser optimiser(module, {.optimiser = OptimiserKind::adam, .beta2 = 0.999, .epsilon = {}, .clip_norm = 0});
   const std::vector<torch::Tensor> weights = module.parameters();
   std::vector<torch::Tensor> best;
   std::vector<std::int64_t> order(how.items);
@@ -35,7 +34,7 @@ void train_with_early_stopping(const torch::nn::Module& module, const EarlyStopp
     for (std::size_t begin = 0; begin < order.size(); begin += how.batch) {
       const std::size_t count = std::min(order.size() - begin, static_cast<std::size_t>(how.batch));
       how.loss(std::span(order).subspan(begin, count)).backward();
-      optimiser->step(rate, /*norm=*/0);  // nothing is clipped
+      optimiser.step(rate, /*norm=*/0);  // nothing is clipped
     }
     const torch::NoGradGuard no_grad;
     const double loss = how.held_out_loss();

@@ -118,8 +118,7 @@ AdversarialWeights find_adversarial(const Tensor& weights_BNS, const Tensor& pad
     torch::nn::Module parameters;
     const Tensor energies_BNS = parameters.register_parameter(
         "energies", weights_BNS.clamp_min(1e-6).log() + noise_BNS.to(weights_BNS.device()));
-    const auto optimiser =
-        make_optimiser(parameters, {.optimiser = OptimiserKind::adam, .beta2 = 0.999, .epsilon = {}, .clip_norm = 0});
+    Optimiser optimiser(parameters, {.optimiser = OptimiserKind::adam, .beta2 = 0.999, .epsilon = {}, .clip_norm = 0});
     for (int step = 0; step < kSteps; ++step) {
       stop_if_requested();
       const Tensor other_BNS = ops::masked_softmax(energies_BNS, padding_BS.unsqueeze(1));
@@ -130,7 +129,7 @@ AdversarialWeights find_adversarial(const Tensor& weights_BNS, const Tensor& pad
       best.change_B = at::where(is_better_B, change_B.detach(), best.change_B);
       const Tensor loss = (kPenalty * at::relu(change_B - kAdversarialChange) - divergence_B).sum();
       energies_BNS.mutable_grad() = torch::autograd::grad({loss}, {energies_BNS})[0];
-      optimiser->step(kRate, /*norm=*/0);  // nothing is clipped
+      optimiser.step(kRate, /*norm=*/0);  // nothing is clipped
     }
   }
   return best;

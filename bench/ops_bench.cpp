@@ -1,7 +1,7 @@
 // Speed of the ops' fast paths and plain formulations, forward and backward, at the shapes of a training step: 4,096
 // tokens in sentences of 16 (or 128), width 256 with an inner width of 1,024, or 768 with 3,072, and a vocabulary of
 // 8,000. Arguments: 0 fp32 or 1 bf16; 0 plain or 1 fast; then the width, and for attention the length. Items are
-// tokens. And attention within one sentence of 4,096 tokens, by its score.
+// tokens. And attention within one sentence of 4,096 tokens, by its score; and the matrices of an update by muon.
 #include <ATen/ATen.h>
 #include <benchmark/benchmark.h>
 
@@ -100,6 +100,19 @@ void loss(benchmark::State& state) {
   forward_and_backward(state, [&] { return cross_entropy(hidden, table, {}, labels, 0.1).loss; });
 }
 
+// What muon computes in an update of the hidden matrices of four layers of BERT, fp32: four square ones each, and two
+// of an inner width of 4 x width. Items are updates.
+void orthogonal(benchmark::State& state) {
+  const std::int64_t width = state.range(2);
+  const auto plain = state.range(1) == 0 ? std::make_unique<PlainOps>() : nullptr;
+  const Tensor square = at::randn({16, width, width}), wide = at::randn({8, width, 4 * width});
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(orthogonal_factors(square));
+    benchmark::DoNotOptimize(orthogonal_factors(wide));
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
 #define ATTEND_BENCHMARK(name) \
   BENCHMARK(name)->ArgsProduct({{0, 1}, {0, 1}, {256, 768}})->Unit(benchmark::kMillisecond)->UseRealTime()
 ATTEND_BENCHMARK(feed_forward);
@@ -108,6 +121,7 @@ ATTEND_BENCHMARK(embedding);
 ATTEND_BENCHMARK(loss);
 BENCHMARK_CAPTURE(long_sentence, scaled_dot, ScoreKind::scaled_dot)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK_CAPTURE(long_sentence, elu1, ScoreKind::elu1)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(orthogonal)->ArgsProduct({{0}, {0, 1}, {256, 768}})->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(heads)->ArgsProduct({{0, 1}, {0, 1}, {256, 768}, {16, 128}})->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace

@@ -268,8 +268,8 @@ void Session::fit() {
   hooks_.model_built(parameters, task_->batches_are_alike());
   std::unique_ptr<Optimiser> optimiser;
   with_memory_remedy(kTooLarge, [&] {
-    optimiser = make_optimiser(model, config_.optimiser,
-                               [&](const std::string& parameter) { return task_->rate_of(parameter); });
+    optimiser = std::make_unique<Optimiser>(model, config_.optimiser,
+                                            [&](const std::string& parameter) { return task_->rate_of(parameter); });
   });
   Trainer trainer(*task_, *optimiser, config_.trainer, config_.schedule, run_.run, ranks_);
   if (checkpoint_) {

@@ -89,7 +89,7 @@ class T5Scope : public DistanceScope {
   void initialise(RandomStream& random) override {
     fill_normal(table_, 1 / std::sqrt(static_cast<double>(width_)), random);
   }
-  ParameterRole role_of(const torch::Tensor& /*parameter*/) const override { return ParameterRole::bias; }
+  ParameterTraits traits_of(const torch::Tensor& /*parameter*/) const override { return {.role = ParameterRole::bias}; }
 
  private:
   static constexpr std::int64_t kBuckets = 32, kFarthest = 128;
@@ -167,7 +167,9 @@ class RelativeScope : public Scope {
     fill_uniform(keys_, bound, random);
     fill_uniform(values_, bound, random);
   }
-  ParameterRole role_of(const torch::Tensor& /*parameter*/) const override { return ParameterRole::table; }
+  ParameterTraits traits_of(const torch::Tensor& /*parameter*/) const override {
+    return {.role = ParameterRole::table};
+  }
 
  private:
   static constexpr std::int64_t kFarthest = 16;
@@ -239,8 +241,9 @@ class TransformerXlScope : public Scope {
     fill_uniform(positions_, std::sqrt(6 / static_cast<double>(positions_.size(1) + positions_.size(2))), random);
     bias_.zero_();
   }
-  ParameterRole role_of(const torch::Tensor& parameter) const override {
-    return parameter.is_same(bias_) ? ParameterRole::bias : ParameterRole::matrix;
+  ParameterTraits traits_of(const torch::Tensor& parameter) const override {
+    if (parameter.is_same(bias_)) return {.role = ParameterRole::bias};
+    return {.stacked = positions_.size(0)};
   }
 
  private:

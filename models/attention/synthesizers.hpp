@@ -58,7 +58,9 @@ class RandomSynthesizer : public KeylessScore {
         .expand(shape_of_energies(queries_TH, keys_SA));
   }
   void initialise(RandomStream& random) override { fill_normal(energy_NLL_, 1, random); }
-  ParameterRole role_of(const torch::Tensor& /*parameter*/) const override { return ParameterRole::table; }
+  ParameterTraits traits_of(const torch::Tensor& /*parameter*/) const override {
+    return {.role = ParameterRole::table};
+  }
 
  private:
   torch::Tensor energy_NLL_;  // R

@@ -17,8 +17,8 @@ using torch::Tensor;
 
 namespace {
 
-LinearConfig linear(const StackOptions& options, std::int64_t in, std::int64_t out) {
-  return {.in = in, .out = out, .deviation = options.deviation()};
+LinearConfig linear(const StackOptions& options, std::int64_t in, std::int64_t out, bool is_output = false) {
+  return {.in = in, .out = out, .deviation = options.deviation(), .is_output = is_output};
 }
 
 EmbeddingConfig table_of(const StackOptions& options, std::int64_t rows, bool sinusoids = false) {
@@ -100,8 +100,8 @@ BertForPretrainingImpl::BertForPretrainingImpl(const StackOptions& options, std:
     : bert(register_module("bert", Bert(options, vocabulary, query))),
       pooler(register_module("pooler", BertPooler(*bert->options().width, bert->options().deviation()))),
       predictions(register_module("predictions", MaskedLanguageHead(bert->options(), vocabulary))),
-      seq_relationship(
-          register_module("seq_relationship", Linear(linear(bert->options(), *bert->options().width, 2)))) {}
+      seq_relationship(register_module(
+          "seq_relationship", Linear(linear(bert->options(), *bert->options().width, 2, /*is_output=*/true)))) {}
 
 BertForPretrainingImpl::Losses BertForPretrainingImpl::forward(const PretrainingBatch& batch, Pass& pass) const {
   const Layout& layout = batch.input.tokens.layout;

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "core/error.hpp"
@@ -15,45 +13,10 @@
 namespace attend {
 namespace {
 
-// A matrix or table, the number of matrices stacked in its rows, and its role in the model.
-struct Matrix {
-  torch::Tensor tensor;
-  std::int64_t stacked = 1;
-  bool is_table = false;
-  bool has_sinusoids = false;  // which stay
-  bool is_recurrent = false;   // from hidden state to gates
-};
-
-// weight_hh_l0 has H columns and H rows per gate; weight_ih_l0 has as many gates.
-std::int64_t gates_of(const Layer& layer, std::string name) {
-  const auto at = name.find("weight_ih");
-  if (at != name.npos) name.replace(at, 9, "weight_hh");
-  const torch::Tensor hidden = layer.named_parameters(/*recurse=*/false)[name];
-  return hidden.size(0) / hidden.size(1);
-}
-
-std::vector<Matrix> matrices_of(const Layer& layer) {
-  std::vector<Matrix> matrices;
-  for (const auto& parameter : layer.named_parameters(/*recurse=*/false)) {
-    const ParameterRole role = layer.role_of(parameter.value());
-    if (role == ParameterRole::bias) continue;
-    Matrix& matrix = matrices.emplace_back(Matrix{.tensor = parameter.value()});
-    matrix.is_table = role == ParameterRole::table;
-    matrix.is_recurrent = parameter.key().starts_with("weight_hh");
-    if (const auto* table = dynamic_cast<const EmbeddingImpl*>(&layer)) {
-      matrix.has_sinusoids = table->begins_with_sinusoids();
-    }
-    if (const auto* linear = dynamic_cast<const LinearImpl*>(&layer)) matrix.stacked = linear->fused();
-    if (matrix.is_recurrent || parameter.key().starts_with("weight_ih")) {
-      matrix.stacked = gates_of(layer, parameter.key());
-    }
-  }
-  return matrices;
-}
-
-void fill_by(Initialiser rule, const Matrix& matrix, RandomStream& random) {
-  const auto in = static_cast<double>(matrix.tensor.size(-1));
-  const double out = static_cast<double>(matrix.tensor.size(-2)) / static_cast<double>(matrix.stacked);
+void fill_by(Initialiser rule, const DescribedParameter& matrix, RandomStream& random) {
+  const std::int64_t columns = matrix.tensor.size(-1);
+  const auto in = static_cast<double>(columns);
+  const auto out = static_cast<double>(matrix.tensor.numel() / columns / matrix.traits.stacked);
   switch (rule) {
     case Initialiser::of_family: break;
     case Initialiser::xavier_uniform: return fill_uniform(matrix.tensor, std::sqrt(6 / (in + out)), random);
@@ -107,10 +70,12 @@ void fill_orthogonal(const torch::Tensor& blocks_GH, RandomStream& random) {
   }
 }
 
-void initialise_matrix(const Matrix& matrix, const InitialiserConfig& config, RandomStream random) {
-  if (matrix.is_recurrent && config.recurrent == RecurrentInitialiser::orthogonal) {
+void initialise_matrix(const DescribedParameter& matrix, const InitialiserConfig& config, RandomStream random) {
+  const ParameterTraits& traits = matrix.traits;
+  const bool looked_up = traits.role == ParameterRole::table;
+  if (traits.is_recurrent && config.recurrent == RecurrentInitialiser::orthogonal) {
     fill_orthogonal(matrix.tensor, random);
-  } else if (!matrix.is_table || (config.matrices == Initialiser::uniform && !matrix.has_sinusoids)) {
+  } else if (!looked_up || (config.matrices == Initialiser::uniform && !traits.has_sinusoids)) {
     fill_by(config.matrices, matrix, random);
   }
 }
@@ -120,9 +85,8 @@ void initialise_matrix(const Matrix& matrix, const InitialiserConfig& config, Ra
 void initialise(const torch::nn::Module& root, const InitialiserConfig& config, std::uint64_t seed) {
   initialise(root, seed);
   constexpr std::uint64_t kStream = 0x6d617472;  // streams different from those of the layers
-  std::vector<Matrix> matrices;
-  for_each_layer(root,
-                 [&](const Layer& layer) { std::ranges::move(matrices_of(layer), std::back_inserter(matrices)); });
+  std::vector<DescribedParameter> matrices = described_parameters(root);
+  std::erase_if(matrices, [](const DescribedParameter& it) { return it.traits.role == ParameterRole::bias; });
   in_parallel(matrices.size(), [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       initialise_matrix(matrices[i], config, RandomStream(combine_keys(seed, kStream, i)));

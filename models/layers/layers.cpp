@@ -52,15 +52,18 @@ void initialise(const torch::nn::Module& root, std::uint64_t seed) {
   });
 }
 
-std::vector<torch::Tensor> biases_of(const torch::nn::Module& root) {
-  std::vector<torch::Tensor> biases = root.parameters();
-  std::erase_if(biases, [](const torch::Tensor& parameter) { return parameter.dim() >= 2; });
-  for_each_layer(root, [&](const Layer& layer) {
-    for (const torch::Tensor& own : layer.parameters(/*recurse=*/false)) {
-      if (own.dim() >= 2 && layer.role_of(own) == ParameterRole::bias) biases.push_back(own);
+std::vector<DescribedParameter> described_parameters(const torch::nn::Module& root) {
+  std::vector<DescribedParameter> parameters;
+  root.apply([&](const std::string& name, const torch::nn::Module& module) {
+    const auto* layer = dynamic_cast<const Layer*>(&module);
+    for (const auto& own : module.named_parameters(/*recurse=*/false)) {
+      const torch::Tensor& tensor = own.value();
+      parameters.push_back({.name = name.empty() ? own.key() : name + "." + own.key(),
+                            .tensor = tensor,
+                            .traits = layer != nullptr ? layer->traits_of(tensor) : usual_traits(tensor)});
     }
   });
-  return biases;
+  return parameters;
 }
 
 void visit_weights(const torch::nn::Module& root, const std::function<void(ops::Weight&)>& f) {

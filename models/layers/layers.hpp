@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,12 +29,25 @@ namespace attend {
 // registers its parameters under PyTorch's names, pairs an fp32 master with the ops::Weight that matrix products read,
 // and defines its initialisation.
 
-// What a parameter is for, which determines its weight decay (train/optimiser.hpp) and initialisation (initialise.hpp).
+// What a parameter is for.
 enum class ParameterRole {
   matrix,  // or a stack of them: maps numbers to numbers
+  output,  // a matrix whose products are the results of the model, such as the logits of labels
   table,   // whose rows are looked up
   bias     // or the scale of a norm, a temperature and the like
 };
+
+// What its layer declares of a parameter, for its initialisation (initialise.hpp), its weight decay and its rule of
+// updates (train/update_rules.hpp).
+struct ParameterTraits {
+  ParameterRole role = ParameterRole::matrix;
+  std::int64_t stacked = 1;    // matrices of one shape stacked in it, such as q | k | v or the gates of a cell
+  bool is_recurrent = false;   // from a hidden state to gates
+  bool has_sinusoids = false;  // a table that is initialised with them
+};
+inline ParameterTraits usual_traits(const torch::Tensor& parameter) {
+  return {.role = parameter.dim() < 2 ? ParameterRole::bias : ParameterRole::matrix};
+}
 
 // A module with parameters of its own, not only in its children. Its buffers are saved with them (weights_io.hpp).
 class Layer : public torch::nn::Module {
@@ -41,10 +55,8 @@ class Layer : public torch::nn::Module {
   // Initialises every parameter and buffer of this layer (not of its children) from the stream.
   virtual void initialise(RandomStream& random) = 0;
 
-  // The role of a parameter of this layer (not of its children).
-  virtual ParameterRole role_of(const torch::Tensor& parameter) const {
-    return parameter.dim() < 2 ? ParameterRole::bias : ParameterRole::matrix;
-  }
+  // Describes a parameter of this layer (not of its children).
+  virtual ParameterTraits traits_of(const torch::Tensor& parameter) const { return usual_traits(parameter); }
 
   // Calls f on every ops::Weight of this layer (not of its children).
   virtual void visit_weights(const std::function<void(ops::Weight&)>& /*f*/) {}
@@ -62,8 +74,13 @@ void for_each_layer(const torch::nn::Module& root, const F& f) {
 // every machine and with any number of threads.
 void initialise(const torch::nn::Module& root, std::uint64_t seed);
 
-// The parameters of `root` that are biases. Parameters outside layers are so if they have one axis.
-std::vector<torch::Tensor> biases_of(const torch::nn::Module& root);
+// The parameters of `root` with their names, in the order of named_parameters. Those outside layers have usual_traits.
+struct DescribedParameter {
+  std::string name;
+  torch::Tensor tensor;
+  ParameterTraits traits;
+};
+std::vector<DescribedParameter> described_parameters(const torch::nn::Module& root);
 
 // Calls f on every ops::Weight below `root`.
 void visit_weights(const torch::nn::Module& root, const std::function<void(ops::Weight&)>& f);
@@ -87,6 +104,7 @@ struct LinearConfig {
   std::int64_t fused = 1;  // number of maps stacked in this one; each is initialised separately
   double gain = 1;         // factor of Xavier's bound
   double deviation = 0;    // truncated normal with this standard deviation (BERT's initialiser); 0: Xavier
+  bool is_output = false;  // ParameterRole::output
 };
 class LinearImpl : public Layer {
  public:
@@ -98,8 +116,11 @@ class LinearImpl : public Layer {
     return ops::linear(x, weight, bias, activation, after);
   }
   void initialise(RandomStream& random) override;
+  ParameterTraits traits_of(const torch::Tensor& parameter) const override {
+    if (parameter.is_same(bias)) return {.role = ParameterRole::bias};
+    return {.role = config_.is_output ? ParameterRole::output : ParameterRole::matrix, .stacked = config_.fused};
+  }
   void visit_weights(const std::function<void(ops::Weight&)>& f) override { f(weight); }
-  std::int64_t fused() const { return config_.fused; }
 
   ops::Weight weight;
   torch::Tensor bias;  // undefined if there is none
@@ -130,9 +151,10 @@ class EmbeddingImpl : public Layer {
   torch::Tensor forward(const Sequences& tokens, double scale, const torch::Tensor& positions_TH, ops::Dropout dropout,
                         ops::Dropout words = {}) const;
   void initialise(RandomStream& random) override;
-  ParameterRole role_of(const torch::Tensor& /*parameter*/) const override { return ParameterRole::table; }
+  ParameterTraits traits_of(const torch::Tensor& /*parameter*/) const override {
+    return {.role = ParameterRole::table, .has_sinusoids = sinusoids_};
+  }
   void visit_weights(const std::function<void(ops::Weight&)>& f) override { f(weight); }
-  bool begins_with_sinusoids() const { return sinusoids_; }
   // sqrt(width), the scale with which rows initially have unit variance.
   double unit_scale() const { return std::sqrt(static_cast<double>(weight.master().size(1))); }
 

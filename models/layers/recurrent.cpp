@@ -89,6 +89,13 @@ void RecurrenceImpl::initialise(RandomStream& random) {
   }
 }
 
+ParameterTraits RecurrenceImpl::traits_of(const Tensor& parameter) const {
+  if (parameter.dim() < 2) return {.role = ParameterRole::bias};
+  const Tensor& hidden = cells_.front().weight_hh.master();
+  const auto is_its = [&](const ops::CellWeights& cell) { return cell.weight_hh.master().is_same(parameter); };
+  return {.stacked = hidden.size(0) / hidden.size(1), .is_recurrent = std::ranges::any_of(cells_, is_its)};
+}
+
 void RecurrenceImpl::visit_weights(const std::function<void(ops::Weight&)>& f) {
   for (ops::CellWeights& cell : cells_) {
     f(cell.weight_ih);

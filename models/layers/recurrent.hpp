@@ -65,6 +65,7 @@ class RecurrenceImpl : public Layer {
   // Weights are uniform in ±0.1 (arXiv 1508.04025, 4.1) and biases 0, except the bias of an LSTM's forget gate, 1, so
   // that the cell remembers from the start (Jozefowicz, Zaremba and Sutskever 2015).
   void initialise(RandomStream& random) override;
+  ParameterTraits traits_of(const torch::Tensor& parameter) const override;
   void visit_weights(const std::function<void(ops::Weight&)>& f) override;
 
  private:

@@ -94,6 +94,15 @@ TopLogProbs top_log_probs(const Tensor& logits_RV, std::int64_t k) {
   return has_fast_path(logits_RV) ? fast::top_log_probs(logits_RV, k) : plain::top_log_probs(logits_RV, k);
 }
 
+Tensor orthogonal_factors(const Tensor& matrices_BRC) {
+  ensure(matrices_BRC.dim() == 3 && matrices_BRC.scalar_type() == at::kFloat, "a batch of matrices in fp32");
+  const bool is_tall = matrices_BRC.size(1) > matrices_BRC.size(2);
+  const Tensor norms = at::linalg_vector_norm(matrices_BRC, 2, {1, 2}, /*keepdim=*/true).clamp_min(1e-7);
+  const Tensor directions = matrices_BRC / norms, x = is_tall ? directions.mT() : directions;
+  const Tensor factors = has_fast_path(x) ? fast::newton_schulz(x) : plain::newton_schulz(x);
+  return is_tall ? factors.mT() : factors;
+}
+
 Tensor pad(const Tensor& ragged, const Layout& layout) {
   std::vector<std::int64_t> sizes = ragged.sizes().vec();
   sizes[0] = layout.size() * layout.max_length;

@@ -24,6 +24,7 @@ decltype(ops::embed) embed;
 decltype(ops::cross_entropy) cross_entropy;
 decltype(ops::symmetric_divergence) symmetric_divergence;
 decltype(ops::top_log_probs) top_log_probs;
+decltype(ops::orthogonal_factors) newton_schulz;  // of wide or square matrices of norm 1
 decltype(ops::cell_step) cell_step;
 decltype(ops::recurrent_layer) recurrent_layer;
 
@@ -52,8 +53,9 @@ decltype(ops::fused_attention_to_memory) fused_attention_to_memory;
 decltype(ops::cross_entropy) cross_entropy;
 decltype(ops::symmetric_divergence) symmetric_divergence;
 decltype(ops::top_log_probs) top_log_probs;
-decltype(ops::cell_step) cell_step;            // without gradients
-decltype(ops::attention_step) attention_step;  // without gradients
+decltype(ops::orthogonal_factors) newton_schulz;  // of wide or square matrices of norm 1
+decltype(ops::cell_step) cell_step;               // without gradients
+decltype(ops::attention_step) attention_step;     // without gradients
 decltype(ops::recurrent_layer) recurrent_layer;
 decltype(ops::luong_decoder) luong_decoder;
 decltype(ops::bahdanau_decoder) bahdanau_decoder;

@@ -19,7 +19,9 @@ Head::Head(torch::nn::Module& model, const HeadConfig& config, std::int64_t outp
                   ? model.register_module("pooler", make_pooling(*config.pooling, config.width, config.deviation))
                   : nullptr),
       classifier_(model.register_module(
-          "classifier", Linear(LinearConfig{.in = config.width, .out = outputs, .deviation = config.deviation}))) {}
+          "classifier",
+          Linear(LinearConfig{.in = config.width, .out = outputs, .deviation = config.deviation, .is_output = true}))) {
+}
 
 std::optional<Selection> Head::selected(const LabelledBatch& batch) const {
   if (!pooler_ || !pooler_->reads_first()) return std::nullopt;

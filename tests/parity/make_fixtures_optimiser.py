@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes fixtures/optimisers.json: ten updates of torch.optim's AdamW, Adam, Adadelta and SGD with decay on the matrix alone
-and the norm clipped, in fp64 from numbers of fp32. The third parameter has its first gradient in update 7, as a head that
-starts to learn late."""
+"""Writes fixtures/optimisers.json: ten updates of torch.optim's AdamW, Adam, Adadelta, SGD and Muon with decay on the matrix
+alone and the norm clipped, in fp64 from numbers of fp32. The third parameter has its first gradient in update 7, as a head that
+starts to learn late. Beside Muon, which updates the matrix, the other two have AdamW."""
 import json
 
 import torch
@@ -15,7 +15,9 @@ OPTIMISERS = {
     "adam": (torch.optim.Adam, {"betas": (0.9, 0.98), "eps": 1e-8}, 0.01),
     "adadelta": (torch.optim.Adadelta, {"rho": 0.95, "eps": 1e-6}, 1.0),
     "sgd": (torch.optim.SGD, {}, 0.02),
+    "muon": (torch.optim.Muon, {"momentum": 0.95, "nesterov": True, "adjust_lr_fn": "match_rms_adamw"}, 0.01),
 }
+torch.Tensor.bfloat16 = torch.Tensor.double  # to which Muon rounds
 
 
 def flat(tensors):
@@ -24,17 +26,19 @@ def flat(tensors):
 
 def updates(start, gradients, kind, options, rate):
     parameters = [torch.nn.Parameter(p.double()) for p in start]
-    optimiser = kind([{"params": parameters[:1], "weight_decay": 0.1}, {"params": parameters[1:], "weight_decay": 0.0}],
-                     lr=rate, **options)
+    matrix, others = {"params": parameters[:1], "weight_decay": 0.1}, {"params": parameters[1:], "weight_decay": 0.0}
+    optimisers = [kind([matrix, others], lr=rate, **options)] if kind is not torch.optim.Muon else [
+        kind([matrix], lr=rate, **options), torch.optim.AdamW([others], lr=rate, **OPTIMISERS["adamw"][1])]
     result = []
     for step, given in enumerate(gradients):
         for p, g in zip(parameters, given):
             p.grad = g.double()
         norm = torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-        for group in optimiser.param_groups:
-            group["lr"] = rate * (step + 1)
-        optimiser.step()
-        optimiser.zero_grad()
+        for optimiser in optimisers:
+            for group in optimiser.param_groups:
+                group["lr"] = rate * (step + 1)
+            optimiser.step()
+            optimiser.zero_grad()
         result.append({"norm": norm.item(), "parameters": flat(parameters)})
     return {"rate": rate, "updates": result}
 

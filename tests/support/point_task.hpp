@@ -152,7 +152,7 @@ struct PointSession {
     if (!config.max_steps && !config.max_epochs) config.max_steps = 10;
     if (!config.valid_every) config.valid_every = 3;
     if (!config.save_every) config.save_every = 3;
-    optimiser = make_optimiser(*task.point, {.optimiser = kind, .clip_norm = 0});
+    optimiser = std::make_unique<Optimiser>(*task.point, OptimiserConfig{.optimiser = kind, .clip_norm = 0});
     trainer.emplace(task, *optimiser, config, schedule, run, others != nullptr ? *others : alone);
   }
   std::vector<float> weights() const {

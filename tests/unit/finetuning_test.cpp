@@ -68,13 +68,12 @@ class Finetuning : public testing::TestWithParam<TextEncoderKind> {
   std::map<std::string, torch::Tensor> moves(FinetuningTask task) {
     std::map<std::string, torch::Tensor> result;
     for (const auto& [name, parameter] : parameters_of(*model_)) result[name] = parameter.detach().clone();
-    const auto optimiser =
-        make_optimiser(*model_, config_.optimiser, [&](const std::string& name) { return task.rate_of(name); });
+    Optimiser optimiser(*model_, config_.optimiser, [&](const std::string& name) { return task.rate_of(name); });
     task.seek({}, {});
     const MicroBatch batch = task.next();
     Pass pass = Pass::train(1);
     (batch.forward(pass)[0].loss / static_cast<double>(batch.terms[0].count)).backward();
-    optimiser->step(0.01, optimiser->gradient_norm());
+    optimiser.step(0.01, optimiser.gradient_norm());
     for (const auto& [name, parameter] : parameters_of(*model_)) result[name] = parameter.detach() - result[name];
     return result;
   }

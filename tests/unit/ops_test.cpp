@@ -456,6 +456,33 @@ TEST(Attention, EmptySentencesAndKeys) {
   EXPECT_EQ(context.slice(0, 2).count_nonzero().item<std::int64_t>(), 0);
 }
 
+TEST(OrthogonalFactors, WorkedExample) {
+  const PlainOps plain;
+  const Tensor factors = orthogonal_factors(at::diag(at::tensor({3.0F, 1.0F})).unsqueeze(0));
+  EXPECT_TRUE(at::allclose(factors[0], at::tensor({0.753F, 0, 0, 1.134F}).view({2, 2}), 0, 1e-3)) << factors;
+  EXPECT_TRUE(at::equal(orthogonal_factors(at::zeros({1, 3, 8})), at::zeros({1, 3, 8})));
+}
+
+// The singular vectors stay. bf16 rounds to 2^-9 in each of five iterations, which multiply small values.
+TEST(OrthogonalFactors, MapSingularValues) {
+  at::manual_seed(3);
+  for (const auto& [rows, columns] : {std::pair(13, 7), {7, 13}, {12, 48}, {50, 17}, {11, 11}, {6, 100}}) {
+    const Tensor x = at::randn({3, rows, columns}) / at::arange(1, rows + 1).unsqueeze(1);
+    const auto [u, s, v] = at::linalg_svd(x.to(at::kDouble), /*full_matrices=*/false);
+    Tensor mapped = s / at::linalg_vector_norm(s, 2, {1}, /*keepdim=*/true);
+    for (int i = 0; i < NewtonSchulz::iterations; ++i) {
+      mapped = NewtonSchulz::a * mapped + NewtonSchulz::b * mapped.pow(3) + NewtonSchulz::c * mapped.pow(5);
+    }
+    const Tensor expected = at::matmul(u * mapped.unsqueeze(1), v);
+    const auto error = [&] {
+      return ((orthogonal_factors(x).to(at::kDouble) - expected).norm() / expected.norm()).item<double>();
+    };
+    EXPECT_LE(error(), has_native_bf16() ? 0.1 : 1e-4) << rows << " x " << columns;
+    const PlainOps plain;
+    EXPECT_LE(error(), 1e-4) << rows << " x " << columns;
+  }
+}
+
 TEST(Pad, ThereAndBack) {
   const Layout layout = layout_of({3, 0, 5, 1});
   const Tensor x = at::randn({9, 7});

@@ -94,13 +94,13 @@ struct WatchedStep {
     const Batch batch = some_batch();
     Pass pass = Pass::train(1);
     objective.losses(batch, pass)[0].loss.backward();
-    const auto optimiser = make_optimiser(*model, {.optimiser = OptimiserKind::sgd, .clip_norm = 0});
-    norm = optimiser->gradient_norm();
+    Optimiser optimiser(*model, {.optimiser = OptimiserKind::sgd, .clip_norm = 0});
+    norm = optimiser.gradient_norm();
     Watch watch(*model);
     for (const auto& named : model->named_parameters()) {
       if (named.key().starts_with("encoder.layers.1.")) squares += named.value().square().sum().item<double>();
     }
-    optimiser->step(0.01, norm);
+    optimiser.step(0.01, norm);
     refresh_weights(*model);
     watch.update_made();
     const torch::NoGradGuard no_grad;
@@ -228,12 +228,12 @@ struct Trained {
 
 Trained trained(const ModelConfig& model_config, std::int64_t watch, const std::filesystem::path& run) {
   PairTask task(make_seq2seq(model_config, {.src = kVocabulary, .tgt = kVocabulary}, 3));
-  const auto optimiser = make_optimiser(task.model(), {});
+  Optimiser optimiser(task.model(), {});
   const TrainerConfig config{
       .accumulate = 2, .max_steps = 7, .valid_every = 100, .save_every = 100, .log_every = 1, .watch = watch};
   const ScheduleConfig schedule{.schedule = ScheduleKind::constant, .learning_rate = 0.01, .warmup_steps = 0};
   Ranks alone;
-  Trainer(task, *optimiser, config, schedule, run, alone).train();
+  Trainer(task, optimiser, config, schedule, run, alone).train();
   Trained result;
   std::ifstream lines(run / "train.jsonl");
   for (std::string line; std::getline(lines, line);) {

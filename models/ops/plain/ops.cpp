@@ -154,4 +154,14 @@ TopLogProbs top_log_probs(const Tensor& logits_RV, std::int64_t k) {
   return best;
 }
 
+Tensor newton_schulz(const Tensor& wide_BRC) {
+  using Step = NewtonSchulz;
+  Tensor x = wide_BRC;
+  for (int i = 0; i < Step::iterations; ++i) {
+    const Tensor gram = at::bmm(x, x.mT());
+    x = at::baddbmm(x, at::baddbmm(gram, gram, gram, Step::b, Step::c), x, Step::a);
+  }
+  return x;
+}
+
 }  // namespace attend::ops::plain
