@@ -35,14 +35,13 @@ std::vector<std::int32_t> pieces_of_word(const Tokenizer& tokenizer, const std::
   return tokenizer.encode(tokenizer.in_document(word, /*is_first=*/false));
 }
 
-// The word that is encoded as this piece alone; empty if there is none.
+}  // namespace
+
 std::string whole_word(const Tokenizer& tokenizer, std::int32_t id) {
   if (id == tokenizer.special().unk || !tokenizer.begins_word(id)) return {};
   const std::string word = trimmed(tokenizer.decode({&id, 1}));
   return pieces_of_word(tokenizer, word) == std::vector{id} ? word : std::string();
 }
-
-}  // namespace
 
 WordTable table_of(WordVectors vectors, const std::string& name) {
   const auto values = std::make_shared<std::vector<float>>(std::move(vectors.values));  // large: not copied

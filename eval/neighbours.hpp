@@ -42,6 +42,9 @@ struct WordTable {
 
 WordTable table_of(WordVectors vectors, const std::string& name);
 
+// The word that is encoded as this piece alone; empty if there is none.
+std::string whole_word(const Tokenizer& tokenizer, std::int32_t id);
+
 // The words of a run whose table [V, E] has a row for each piece: the first `most` pieces that are a word on their own.
 // Another word has the mean of the rows of its pieces, and no vector if one of them is unknown. Throws UserError naming
 // `name` if no piece is a word.

@@ -73,9 +73,9 @@ def parse(options, *folders):
     return args
 
 
-def learn_tokenizer(model, folder, size):
+def learn_tokenizer(model, folder, size, kind="bpe"):
     if not model.exists():
-        attend("vocab", "--input", folder / "train.en", folder / "train.de", "--type", "bpe", "--size", size, "--output", model)
+        attend("vocab", "--input", folder / "train.en", folder / "train.de", "--type", kind, "--size", size, "--output", model)
 
 
 def prepare_translation(args):
@@ -124,12 +124,12 @@ def trained(run, weights):
     }
 
 
-def translations(args, run):
-    """BLEU and chrF of both sets, and BLEU by source length over both."""
+def translations(args, run, weights):
+    """BLEU and chrF of both sets, and BLEU by source length over both; `weights` is the run or its average."""
     for name in SETS:
         output = run / f"{name}.de"
         if not output.exists():
-            attend("translate", run / "average", "--beam", 5, "--precision", "fp32", "--workers", 1, source=args.text / f"{name}.en",
+            attend("translate", weights, "--beam", 5, "--precision", "fp32", "--workers", 1, source=args.text / f"{name}.en",
                    output=output)
     files = [path for name in SETS for path in (run / f"{name}.de", args.text / f"{name}.de", args.text / f"{name}.en")]
     return json.loads(call(args.runs / "venv" / "bin" / "python", HERE / "intervals.py", *files))
@@ -138,7 +138,7 @@ def translations(args, run):
 def translation_scores(args, run):
     """Averages the last checkpoints and scores the average."""
     average(run)
-    return {**trained(run, run / "average"), **translations(args, run)}
+    return {**trained(run, run / "average"), **translations(args, run, run / "average")}
 
 
 def translation_result(args, name, row):

@@ -13,6 +13,7 @@
 #include "train/optimiser.hpp"
 #include "train/run_directory.hpp"
 #include "train/schedule.hpp"
+#include "train/start_vectors.hpp"
 #include "train/trainer.hpp"
 
 namespace attend {
@@ -28,6 +29,7 @@ struct FinetuningConfig {
   SampleConfig samples = {};
   std::int64_t batch_size = 32;
   TextModelOptions model = {};
+  StartVectors start = {};
   std::vector<std::string> label_weights = {};
   std::int64_t freeze = 0;
   double layer_decay = 1;
@@ -61,6 +63,7 @@ struct FinetuningConfig {
 
     visit.group("Model");
     TextModelOptions::visit(self.model, visit);
+    StartVectors::visit(self.start, visit);
 
     visit.group("Optimisation");
     visit("label-weights", self.label_weights,

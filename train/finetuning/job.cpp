@@ -175,6 +175,9 @@ class FinetuningJob : public Job {
   std::unique_ptr<Task> make_task(bool initial_weights) override {
     TextModel model(config_.model, task_, tokenizer_->size());
     initialise(*model, {.matrices = config_.model.encoder.initialiser}, config_.trainer.seed);
+    if (initial_weights && !config_.start.vectors.empty()) {
+      start_with(config_.start.vectors, *tokenizer_, model->encoder().table());
+    }
     if (initial_weights && !config_.run.init_from.empty()) {
       if (!ancestor_)
         ancestor_ = Ancestor::read(config_.run.init_from);  // if the run was stopped before its first update

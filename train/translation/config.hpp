@@ -17,6 +17,7 @@
 #include "train/optimiser.hpp"
 #include "train/run_directory.hpp"
 #include "train/schedule.hpp"
+#include "train/start_vectors.hpp"
 #include "train/trainer.hpp"
 #include "train/translation/guided_attention.hpp"
 #include "train/translation/objective.hpp"
@@ -38,6 +39,8 @@ struct TranslationConfig {
   CacheConfig cache = {};
   BatchConfig batches = {};
   ModelConfig model = {};
+  StartVectors start = {};
+  bool freeze_vectors = false;
   ScheduleConfig schedule = {};
   ObjectiveConfig objective = {};
   GuidedAlignmentConfig guided = {};
@@ -84,6 +87,10 @@ struct TranslationConfig {
 
     visit.group("Model");
     ModelConfig::visit(self.model, visit);
+    StartVectors::visit(self.start, visit);
+    visit("freeze-vectors", self.freeze_vectors,
+          {.help = "do not train the source's table of embeddings, which with --tie-embeddings is also the target's",
+           .only = {"vectors"}});
 
     visit.group("Optimisation");
     ScheduleConfig::visit(self.schedule, visit);
