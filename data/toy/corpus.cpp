@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
+#include <iterator>
 #include <unordered_set>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "core/random.hpp"
 #include "data/toy/challenge.hpp"
 #include "data/toy/meaning.hpp"
+#include "data/toy/sequences.hpp"
 #include "data/toy/world.hpp"
 
 namespace attend {
@@ -131,6 +133,11 @@ ToyReport write_toy_corpus(const ToyConfig& config) {
     for (const std::string_view language : {"en", "de"}) files.push_back(trees_file(set, language));
   }
   if (config.challenge) files.insert(files.end(), {kEnglishChallenge, kGermanChallenge, kTranslationChallenge});
+  std::vector<toy::SequenceTask> sequences;
+  if (config.copy) sequences.push_back(toy::SequenceTask::copy);
+  if (config.recall) sequences.push_back(toy::SequenceTask::recall);
+  for (const toy::SequenceTask task : sequences)
+    std::ranges::move(toy::sequence_files(task), std::back_inserter(files));
   for (const std::string& name : files) {
     if (!config.overwrite && std::filesystem::exists(directory / name)) {
       throw UserError((directory / name).string() + ": already exists",
@@ -155,6 +162,13 @@ ToyReport write_toy_corpus(const ToyConfig& config) {
                                             .train = examples(config.train_sentences / 5, 20000),
                                             .dev = examples(config.valid_sentences, 2000),
                                             .test = examples(config.test_sentences, 2000)});
+  for (const toy::SequenceTask task : sequences) {
+    report.parts.push_back(toy::write_sequences(directory, task,
+                                                {.seed = static_cast<std::uint64_t>(config.seed),
+                                                 .train = config.train_sentences,
+                                                 .valid = config.valid_sentences,
+                                                 .test = config.test_sentences}));
+  }
   report.translation = {train, valid, test};
   if (config.challenge) {
     const auto seed = static_cast<std::uint64_t>(config.seed);

@@ -1,6 +1,6 @@
 // The built-in corpus (docs/formats.md lists its files): English-German sentence pairs of a small generated world, with
 // the gold word alignments of the test set, parts of speech, trees (meaning.hpp) and minimal pairs (challenge.hpp), and
-// the documents, summaries and labelled sets of sets.hpp.
+// the documents, summaries and labelled sets of sets.hpp; and sequences to copy and recall (sequences.hpp).
 //
 // Alignments count words separated by spaces; punctuation is attached to the preceding word ("gesehen."), as in raw
 // text. Every word on both sides is aligned.
@@ -25,6 +25,7 @@ struct ToyConfig {
   std::int64_t valid_sentences = 500;
   std::int64_t test_sentences = 1000;
   bool challenge = false;
+  bool copy = false, recall = false;
   bool overwrite = false;
 
   template <class Self, class Visitor>
@@ -47,6 +48,12 @@ struct ToyConfig {
     visit("challenge", self.challenge,
           {.help = "also write minimal pairs for attend score --contrast: challenge/english.tsv, german.tsv and, for "
                    "translation models, en-de.tsv"});
+    visit("copy", self.copy,
+          {.help = "also write sequences to copy, for attend train: copy/train.source and .target of 1 to 20 words, "
+                   "and test.N.source and .target of N words, up to 40; as many of each set as sentence pairs"});
+    visit("recall", self.recall,
+          {.help = "also write pairs of keys and values, of which the value of one key is asked: recall/, the same "
+                   "files as of copying"});
     visit("overwrite", self.overwrite, {.help = "overwrite the files of an existing corpus"});
   }
 };
@@ -63,7 +70,7 @@ struct ToySet {
 // Statistics of the corpus.
 struct ToyReport {
   std::vector<ToySet> translation;                  // train, valid, test
-  std::vector<ToyPart> parts;                       // documents, summaries, then the tasks
+  std::vector<ToyPart> parts;                       // documents, summaries, the tasks, then sequences
   std::size_t english_pairs = 0, german_pairs = 0;  // minimal pairs
   std::size_t translation_pairs = 0;                // the same of translations into German
 };
