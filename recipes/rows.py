@@ -20,7 +20,7 @@ SETS = ("val", "test_2016_flickr")
 SPEED_UPDATES = 174
 COMMON = tomllib.loads((HERE / "rnn_attention.toml").read_text(encoding="utf-8"))  # for 4 million target tokens
 # Options that do not affect a result: paths, and settings of a tokenizer that is given.
-LEFT_OUT = {"run", "train", "valid", "tokenizer", "cache-dir", "resume", "init-from", "vocab-size", "vocab-type"}
+LEFT_OUT = {"run", "train", "valid", "tokenizer", "guided-alignment", "cache-dir", "resume", "init-from", "vocab-size", "vocab-type"}
 # The Transformer of recipes/rnn_attention and the baseline of recipes/transformer_variants: as many parameters as `luong_general` (4.48 M),
 # with a lower learning rate and a longer warm-up, which a Transformer needs.
 TRANSFORMER = {"model": "transformer", "encoder-layers": 2, "decoder-layers": 2, "feed-forward": 416, "heads": 4, "norm": "pre",

@@ -16,16 +16,16 @@ namespace attend::ops::fast {
 using torch::Tensor;
 
 Tensor newton_schulz(const Tensor& wide_BRC) {
-  using Step = NewtonSchulz;
+  using Form = NewtonSchulz;
   constexpr int kTogether = 2;
   Tensor x = has_native_bf16() ? wide_BRC.to(at::kBFloat16) : wide_BRC;
   if (x.size(2) < 2 * x.size(1)) return plain::newton_schulz(x).to(at::kFloat);
   Tensor gram, factor;
-  for (int i = 0; i < Step::iterations; ++i) {
-    const bool begins = i % kTogether == 0, ends = (i + 1) % kTogether == 0 || i + 1 == Step::iterations;
+  for (int i = 0; i < Form::iterations; ++i) {
+    const bool begins = i % kTogether == 0, ends = (i + 1) % kTogether == 0 || i + 1 == Form::iterations;
     if (begins) gram = at::bmm(x, x.mT());
-    Tensor p = at::baddbmm(gram, gram, gram, Step::b, Step::c);
-    p.diagonal(0, 1, 2).add_(Step::a);
+    Tensor p = at::baddbmm(gram, gram, gram, Form::b, Form::c);
+    p.diagonal(0, 1, 2).add_(Form::a);
     factor = begins ? p : at::bmm(p, factor);
     if (ends) {
       x = at::bmm(factor, x);
