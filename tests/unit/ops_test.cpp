@@ -459,7 +459,7 @@ TEST(Attention, EmptySentencesAndKeys) {
 TEST(OrthogonalFactors, WorkedExample) {
   const PlainOps plain;
   const Tensor factors = orthogonal_factors(at::diag(at::tensor({3.0F, 1.0F})).unsqueeze(0));
-  EXPECT_TRUE(at::allclose(factors[0], at::tensor({0.753F, 0, 0, 1.134F}).view({2, 2}), 0, 1e-3)) << factors;
+  EXPECT_TRUE(at::allclose(factors[0], at::tensor({0.753F, 0.F, 0.F, 1.134F}).view({2, 2}), 0, 1e-3)) << factors;
   EXPECT_TRUE(at::equal(orthogonal_factors(at::zeros({1, 3, 8})), at::zeros({1, 3, 8})));
 }
 

@@ -23,17 +23,17 @@ class StartVectorsOfWords : public testing::Test {
     start_with(paths, tokenizer_, ops::Weight(table_VE));
     return table_VE;
   }
-  torch::Tensor rows() const { return at::arange(2. * tokenizer_.size()).view({tokenizer_.size(), 2}); }
+  torch::Tensor rows() const { return at::arange(2.F * static_cast<float>(tokenizer_.size())).view({tokenizer_.size(), 2}); }
   std::int64_t id(const std::string& word) const { return tokenizer_.id_of(std::string(kSpaceMark) + word); }
 
   TemporaryDirectory directory_;
-  Tokenizer tokenizer_ = tokenizer_of("the dog The cat sees the dog The bird\n", {.size = 20, .type = TokenizerType::word});
+  Tokenizer tokenizer_ = tokenizer_of("the dog The cat sees the dog The bird\n", {.type = TokenizerType::word, .size = 20});
 };
 
 TEST_F(StartVectorsOfWords, ReplaceTheRowsOfTheirWordsInTheDeviationOfThese) {
   const torch::Tensor table_VE = start({"the 1 2\ndog -3 4\nmoon 7 7\n", "dog 9 9\ncat 0 1\n"});
-  const torch::Tensor given = torch::tensor({1., 2., 1., 2., -3., 4., 0., 1.}).view({4, 2});  // "The" as "the"
-  const torch::Tensor ids = torch::tensor({id("the"), id("The"), id("dog"), id("cat")});
+  const torch::Tensor given = torch::tensor({1.F, 2.F, 1.F, 2.F, -3.F, 4.F, 0.F, 1.F}).view({4, 2});  // "The" as "the"
+  const torch::Tensor ids = torch::tensor(std::vector<std::int64_t>{id("the"), id("The"), id("dog"), id("cat")});
   const torch::Tensor scaled = given * (rows().index_select(0, ids).std() / given.std());
   EXPECT_TRUE(at::allclose(table_VE.index_select(0, ids), scaled));
   torch::Tensor others = table_VE.clone(), before = rows();
