@@ -1,4 +1,5 @@
-"""The page of recipes/rates: held-out loss by learning rate, with one line per family, and the rate that is chosen at each amount."""
+"""The page of recipes/rates: held-out loss by learning rate and optimiser, with one line per family, and the rate that is chosen at each
+amount."""
 
 import math
 
@@ -8,15 +9,16 @@ from recipe import read_all
 NAMES = {"bahdanau": "Bahdanau", "luong": "Luong", "fixed": "No attention", "transformer": "Transformer, 2 + 2 layers of 256"}
 COLOURS = {"bahdanau": ("#0969da", "#4493f8"), "luong": ("#9a6700", "#d29922"), "fixed": ("#59636e", "#9198a1"),
            "transformer": ("#1a7f37", "#3fb950")}
+OPTIMISERS = {"adamw": "AdamW", "muon": "Muon"}
 FEWEST = 2  # a rate is chosen among at least so many
 WIDTH, HEIGHT, LEFT, TOP = 420, 240, 48, 44
 
 
-def losses(results, amount, warmup):
+def losses(results, amount, warmup, optimiser="adamw"):
     """{family: {rate: held-out loss}}, by rate."""
     found = {}
     for row in sorted(results, key=lambda row: row["rate"]):
-        if row["millions"] == amount and row["warmup"] == warmup:
+        if row["millions"] == amount and row["warmup"] == warmup and row["config"]["optimiser"] == optimiser:
             found.setdefault(row["kind"], {})[row["rate"]] = row["valid_loss"]
     return {kind: found[kind] for kind in NAMES if kind in found}
 
@@ -54,6 +56,20 @@ def chosen_table(by_amount):
 
     return table(["model", *map(of_tokens, by_amount)],
                  [[name, *(cell(found.get(kind, {})) for found in by_amount.values())] for kind, name in NAMES.items()])
+
+
+def optimisers_table(by_optimiser):
+    """Muon beside AdamW, each at its best rate, where both have one."""
+    adamw, muon = (by_optimiser[optimiser] for optimiser in OPTIMISERS)
+    cells = []
+    for amount in adamw:
+        for kind, name in NAMES.items():
+            pair = [found.get(amount, {}).get(kind, {}) for found in (adamw, muon)]
+            if all(len(by_rate) >= FEWEST for by_rate in pair):
+                low = [min(by_rate.values()) for by_rate in pair]
+                cells.append([name, of_tokens(amount), *(f"{loss:.3f} ({of_rate(best(by_rate))})" for loss, by_rate in zip(low, pair)),
+                              f"{low[1] - low[0]:+.3f}"])
+    return cells and table(["model", "target tokens", *OPTIMISERS.values(), "difference"], cells)
 
 
 def warmup_table(results, short, usual):
@@ -124,22 +140,32 @@ def note_of_runs(folder, names):
 
 def files(results):
     short, usual = min(row["warmup"] for row in results), usual_warmup(results)
-    by_amount = {amount: losses(results, amount, usual) for amount in sorted({row["millions"] for row in results})}
+    amounts = sorted({row["millions"] for row in results})
+    by_optimiser = {optimiser: {amount: losses(results, amount, usual, optimiser) for amount in amounts} for optimiser in OPTIMISERS}
+    by_amount, of_muon = by_optimiser["adamw"], by_optimiser["muon"]
+    has_muon = any(of_muon.values())
     largest = max(by_amount)
     lines = [
         "# Learning rates\n",
         made(results, "rates", "Multi30k English-German", "rates"),
-        f"AdamW with the settings of recipes/rnn_attention.toml, one seed; a schedule as long as the training, of which the first {usual:.0%} are "
+        f"AdamW{' and Muon' * has_muon} with the settings of recipes/rnn_attention.toml, one seed; a schedule as long as the training, of which the first {usual:.0%} are "
         "warm-up and the rest decays linearly. Held-out loss: nats per piece of val at the end of training; the lowest is bold. No test set is "
         "read.\n",
-        "![Held-out loss by learning rate](rates.svg)\n",
+        f"![Held-out loss by learning rate{' of AdamW' * has_muon}](rates.svg)\n",
     ]
     if chosen(results):
         lines += ["## The rate of each family\n\nBy target tokens of training. In brackets: no rate beyond it was tried. `--learning-rate auto` of "
-                  "`attend train` follows from them.\n", chosen_table(by_amount)]
-    for amount, found in reversed(by_amount.items()):
-        if found:
-            lines += [f"## {of_tokens(amount)} target tokens\n", losses_table(found)]
+                  "`attend train` follows from them" + " with AdamW" * has_muon + ".\n"]
+        for optimiser, found in by_optimiser.items():
+            if any(found.values()):
+                lines += [f"### {OPTIMISERS[optimiser]}\n"] * has_muon + [chosen_table(found)]
+    if compared := optimisers_table(by_optimiser):
+        lines += ["## Muon beside AdamW\n\nHeld-out loss after the same updates, each optimiser at its best rate. An update with Muon takes longer: "
+                  "by the orthogonal factors of its matrices, whatever the batch.\n", compared]
+    for amount in reversed(amounts):
+        for optimiser, found in by_optimiser.items():
+            if found[amount]:
+                lines += [f"## {of_tokens(amount)} target tokens" + f", {OPTIMISERS[optimiser]}" * has_muon + "\n", losses_table(found[amount])]
     if short != usual:
         lines += ["## Warm-up\n", warmup_table(results, short, usual)]
     return {"rates.md": "\n".join(lines), "rates.svg": picture(largest, by_amount[largest])}
