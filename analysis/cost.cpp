@@ -9,21 +9,20 @@
 #include "core/log.hpp"
 #include "models/attention/recurrent_attention.hpp"
 #include "models/attention/relative_positions.hpp"
+#include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
 
 namespace attend {
 namespace {
 
-// The number of positions of a sentence pair at which a parameter is applied.
+// The number of positions of a sentence pair at which a matrix is applied.
 double applications(std::string_view name, double S, double T) {
-  if (name.find("embedding") != std::string_view::npos) return 0;
   if (name.starts_with("bridge")) return 1;
   const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
   if (has(".energy")) return 0;  // counted with the pairs
   const bool of_source = name.starts_with("encoder.") || name.starts_with("attention.key") || has(".kv_proj.") ||
                          has(".multihead_attn.score.key.");
   if (has(".self_attn.scope.positions")) return of_source ? 2 * S - 1 : T;  // distances
-  if (has(".self_attn.scope.")) return 0;  // added, looked up or counted with the pairs
   return of_source ? S : T;
 }
 
@@ -80,9 +79,9 @@ double attention_flops(const ModelConfig& config, double S, double T) {
 
 double flops_per_target_piece(const TranslationRun& run, double S, double T) {
   double flops = attention_flops(run.options, S, T);
-  for (const auto& parameter : run.model->named_parameters()) {
-    if (parameter.value().dim() < 2) continue;
-    flops += 2 * static_cast<double>(parameter.value().numel()) * applications(parameter.key(), S, T);
+  for (const auto& [name, tensor, traits] : described_parameters(*run.model)) {
+    if (traits.role == ParameterRole::table || traits.role == ParameterRole::bias) continue;
+    flops += 2 * static_cast<double>(tensor.numel()) * applications(name, S, T);
   }
   const auto vocabulary = static_cast<double>(run.tokenizers.tgt.size());
   flops += 2 * vocabulary * static_cast<double>(run.options.width.value_or(0)) * T;  // the output layer

@@ -65,7 +65,7 @@ using Facts = std::map<Fact, FactValue>;
 // none, auto, false and 0. The other option may have conditions in turn, or be missing in a struct that is bound alone.
 //   {"model", {"luong", "bahdanau"}}   {kTasks, {"spans"}}   {"alignment"}   without("target")   above("beam", 1)
 struct Condition {
-  using Values = std::array<std::string_view, 4>;
+  using Values = std::array<std::string_view, 8>;  // more do not compile
 
   constexpr Condition() = default;
   constexpr Condition(std::string_view option, Values allowed = {}) : name(option), values(allowed) {}

@@ -35,15 +35,16 @@ double learning_rate_at(const ScheduleConfig& config, std::int64_t step, std::in
       case ScheduleKind::inverse_sqrt: share = std::sqrt(warmup / now); break;
       case ScheduleKind::linear: share = u; break;
       case ScheduleKind::cosine: share = (1 - std::cos(std::numbers::pi * u)) / 2; break;
-      case ScheduleKind::constant: break;
+      case ScheduleKind::constant:
+      case ScheduleKind::wsd: break;
       case ScheduleKind::halving:
         share = std::exp2(-halvings_at(config, (now - 1) / static_cast<double>(max_steps)));
         break;
     }
   }
-  if (config.decay_last > 0) {
-    const double last = std::round(config.decay_last * static_cast<double>(max_steps)) + 1;
-    share *= std::min(1.0, left / last);
+  if (const double decay = config.chosen_decay(); decay > 0) {
+    const double last = std::round(decay * static_cast<double>(max_steps)) + 1, u = std::min(1.0, left / last);
+    share *= config.schedule == ScheduleKind::wsd ? 1 - std::sqrt(1 - u) : u;
   }
   return peak * share;
 }

@@ -1,9 +1,11 @@
-// The learning rate as a pure function of the update: linear warm-up to the peak, then one of five decays, and
+// The learning rate as a pure function of the update: linear warm-up to the peak, then one of six schedules, and
 // optionally a linear decay to zero over the last share of the updates.
 //
 // inverse-sqrt: Vaswani et al. 2017 (arXiv 1706.03762, eq. 3), scaled so that its peak is the learning rate; cosine:
 // Loshchilov and Hutter 2017 (1608.03983) without restarts; halving: Luong et al. 2015 (1508.04025, section 4.1), who
-// halve the rate every epoch after the fifth of ten; here the intervals are fractions of all updates.
+// halve the rate every epoch after the fifth of ten; here the intervals are fractions of all updates. wsd: warm-up,
+// stable, decay (Hu et al. 2024, "MiniCPM", 2404.06395, section 4), with the decay of Hägele et al. 2024 (2405.18392,
+// section 4): until it begins, the training may be continued for longer as if the end had been unknown.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +15,7 @@
 
 namespace attend {
 
-enum class ScheduleKind { inverse_sqrt, linear, cosine, constant, halving };
+enum class ScheduleKind { inverse_sqrt, linear, cosine, constant, halving, wsd };
 template <>
 inline constexpr auto kEnumNames<ScheduleKind> = std::to_array<EnumName<ScheduleKind>>({
     {ScheduleKind::inverse_sqrt, "inverse-sqrt"},
@@ -21,6 +23,7 @@ inline constexpr auto kEnumNames<ScheduleKind> = std::to_array<EnumName<Schedule
     {ScheduleKind::cosine, "cosine"},
     {ScheduleKind::constant, "constant"},
     {ScheduleKind::halving, "halving"},
+    {ScheduleKind::wsd, "wsd"},
 });
 
 enum class ScheduleEnd { max_steps, max_time };
@@ -34,7 +37,7 @@ struct ScheduleConfig {
   std::optional<std::int64_t> warmup_steps = {};
   double halve_after = 0.5;
   double halve_every = 0.1;
-  double decay_last = 0;
+  std::optional<double> decay_last = {};
   std::optional<ScheduleEnd> end = {};
 
   template <class Self, class Visitor>
@@ -59,11 +62,17 @@ struct ScheduleConfig {
         "halve-every", self.halve_every,
         {.help = "fraction of max-steps between halvings", .min = 0.001, .max = 1, .only = {"schedule", {"halving"}}});
     visit("decay-last", self.decay_last,
-          {.help = "final fraction of max-steps over which the rate also decays linearly to zero", .min = 0, .max = 1});
+          {.help = "final fraction of max-steps over which the rate decays to zero, linearly besides the schedule, in "
+                   "wsd by a root; auto: 0, for wsd 0.2",
+           .min = 0,
+           .max = 1});
     visit("schedule-end", self.end,
           {.help = "end of the decay: max-steps, or max-time (predicted from the speed so far, hence not reproducible "
                    "bit for bit); auto: max-steps, but max-time if it is the only limit, except in fine-tuning"});
   }
+
+  // The value of `decay_last`, or the schedule's default.
+  double chosen_decay() const { return decay_last.value_or(schedule == ScheduleKind::wsd ? 0.2 : 0); }
 };
 
 // The rate of update `step` = 1, 2, … max_steps: peak · step / warmup_steps during warm-up; afterwards, with
@@ -73,6 +82,8 @@ struct ScheduleConfig {
 //   linear         peak · u
 //   cosine         peak · (1 - cos(πu)) / 2
 //   constant       peak
+//   wsd            peak, but in the last n = decay-last · max_steps updates, of which n_left remain with this one,
+//                  peak · (1 - sqrt(1 - n_left / (n + 1))): of 100 and 0.2, the peak at 80, 0.31 of it at 90
 //   halving        peak / 2^n, where n counts halve-after, halve-after + halve-every, … up to (step - 1) / max_steps
 //
 // Every update up to max_steps has a rate above 0. With max-epochs alone or schedule-end max-time, max_steps is an

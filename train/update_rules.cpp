@@ -24,6 +24,7 @@ ScheduleKind usual_schedule(OptimiserKind kind) {
 void resolve_optimiser(OptimiserConfig& optimiser, ScheduleConfig& schedule) {
   const OptimiserKind kind = optimiser.optimiser;
   if (!schedule.schedule) schedule.schedule = usual_schedule(kind);
+  schedule.decay_last = schedule.chosen_decay();
   if (kind != OptimiserKind::sgd) optimiser.epsilon = optimiser.chosen_epsilon();
   if (kind != OptimiserKind::adadelta && kind != OptimiserKind::sgd) return;
   if (!schedule.learning_rate) schedule.learning_rate = 1;
@@ -154,7 +155,7 @@ const UpdateRule& UpdateRules::of(const DescribedParameter& parameter) const {
 }
 
 UpdateRules make_rules(const OptimiserConfig& config) {
-  const auto for_all = [](std::shared_ptr<const UpdateRule> rule) { return UpdateRules{rule, rule}; };
+  const auto for_all = [](const std::shared_ptr<const UpdateRule>& rule) { return UpdateRules{rule, rule}; };
   switch (config.optimiser) {
     case OptimiserKind::adamw:
     case OptimiserKind::adam: return for_all(std::make_shared<Adam>(config));

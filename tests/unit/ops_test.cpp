@@ -11,6 +11,7 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/ops/dispatch.hpp"
@@ -466,7 +467,8 @@ TEST(OrthogonalFactors, WorkedExample) {
 // The singular vectors stay. bf16 rounds to 2^-9 in each of five iterations, which multiply small values.
 TEST(OrthogonalFactors, MapSingularValues) {
   at::manual_seed(3);
-  for (const auto& [rows, columns] : {std::pair(13, 7), {7, 13}, {12, 48}, {50, 17}, {11, 11}, {6, 100}}) {
+  const std::vector<std::pair<int, int>> shapes = {{13, 7}, {7, 13}, {12, 48}, {50, 17}, {11, 11}, {6, 100}};
+  for (const auto& [rows, columns] : shapes) {
     const Tensor x = at::randn({3, rows, columns}) / at::arange(1, rows + 1).unsqueeze(1);
     const auto [u, s, v] = at::linalg_svd(x.to(at::kDouble), /*full_matrices=*/false);
     Tensor mapped = s / at::linalg_vector_norm(s, 2, {1}, /*keepdim=*/true);

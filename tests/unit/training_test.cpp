@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <numbers>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -71,7 +72,7 @@ TEST(Phases, WhatIsNoneIsRefused) {
 
 // Each schedule against its closed form.
 
-ScheduleConfig make(ScheduleKind kind, std::int64_t warmup, double decay_last = 0) {
+ScheduleConfig make(ScheduleKind kind, std::int64_t warmup, std::optional<double> decay_last = {}) {
   return {.schedule = kind, .learning_rate = 2.0, .warmup_steps = warmup, .decay_last = decay_last};
 }
 
@@ -112,6 +113,16 @@ TEST(Schedule, HalvesEveryEpochAfterFive) {
   for (std::size_t i = 0; i < rates.size(); ++i) {
     EXPECT_DOUBLE_EQ(learning_rate_at(sooner, static_cast<std::int64_t>(i) + 1, 15), rates[i]) << i;
   }
+}
+
+TEST(Schedule, IsStableAndThenDecaysByARoot) {
+  const ScheduleConfig wsd = make(ScheduleKind::wsd, 10);
+  EXPECT_DOUBLE_EQ(learning_rate_at(wsd, 11, 100), 2.0);
+  EXPECT_DOUBLE_EQ(learning_rate_at(wsd, 80, 100), 2.0);
+  EXPECT_NEAR(learning_rate_at(wsd, 90, 100), 2 * 0.309934, 1e-6);
+  EXPECT_NEAR(learning_rate_at(wsd, 100, 100), 2 * (1 - std::sqrt(20.0 / 21)), 1e-12);
+  EXPECT_NEAR(learning_rate_at(make(ScheduleKind::wsd, 10, 0.5), 51, 100), 2 * (1 - std::sqrt(1.0 / 51)), 1e-12);
+  EXPECT_DOUBLE_EQ(learning_rate_at(make(ScheduleKind::wsd, 10, 0), 100, 100), 2.0);
 }
 
 TEST(Schedule, LastShareGoesLinearlyToZero) {
