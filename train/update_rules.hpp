@@ -11,10 +11,10 @@
 //   sgd       w = w - r g, with d w added to g; without momentum, as Luong et al. 2015 (1508.04025, 4.1)
 //   muon      for each hidden matrix w of R rows and C columns, at least two of each: m = μ m + (1 - μ) g,
 //             w = (1 - r d) w - 0.2 sqrt(max(R, C)) r O,  O = orthogonal_factors((1 - μ) g + μ m) (models/ops/ops.hpp)
-//             Matrices stacked in one parameter, such as q | k | v or the gates of a cell, have an O each, in bf16 where
-//             the processor has it, whatever --precision. Outputs, tables, biases and norms are updated by adamw. (Jordan
-//             et al. 2024; the factor, with which an update is as large as one of adamw, so that its r and d carry over:
-//             Liu et al. 2025, "Moonlight", 2502.16982, section 2.2)
+//             Matrices stacked in one parameter, such as q | k | v or the gates of a cell, have an O each, in bf16
+//             where the processor has it, whatever --precision. Outputs, tables, biases and norms are updated by adamw.
+//             (Jordan et al. 2024; the factor, with which an update is as large as one of adamw, so that its r and d
+//             carry over: Liu et al. 2025, "Moonlight", 2502.16982, section 2.2)
 //
 // Of g = (0.03 0; 0 0.01) in the first update, with r = 0.1 and d = 0: adamw and adam subtract (0.1 0; 0 0.1), adadelta
 // subtracts (0.0004 0; 0 0.0004), sgd 0.1 g, and muon 0.1 · 0.2 · sqrt(2) · (0.75 0; 0 1.13) = (0.021 0; 0 0.032).
