@@ -1,6 +1,7 @@
 #include "models/run/device.hpp"
 
 #include <ATen/Context.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -19,6 +20,10 @@ c10::Device device_named(const std::string& name) {
     const c10::Device device(name);
     if (device.is_cpu()) return device;
     if (device.is_cuda()) {
+      if (!c10::impl::hasDeviceGuardImpl(c10::kCUDA)) {
+        throw UserError("--device " + name + ": this LibTorch is built without CUDA",
+                        "use --device cpu, or a PyTorch for CUDA (docs/gpu.md)");
+      }
       const auto index = std::max<c10::DeviceIndex>(device.index(), 0);
       const std::int64_t devices = at::hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0;
       if (index >= devices) {
