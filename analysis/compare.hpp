@@ -42,11 +42,13 @@ struct CompareConfig {
     constexpr Condition kOfRuns = {kComparisonsOf, {kTranslationRuns, kLanguageModels}};
     constexpr Condition kOfTranslations = {kComparisonsOf, {kTranslationRuns, kGivenTranslations}};
     constexpr Condition kOfTranslationRuns = {kComparisonsOf, {kTranslationRuns}};
-    visit("runs", self.runs,
-          {.help = "runs of attend train, or of attend pretrain --objective causal; runs that differ only in their "
-                   "seeds are one system",
-           .placeholder = "RUN",
-           .positional = true});
+    visit(
+        "runs", self.runs,
+        {.help =
+             "runs of attend train, or of attend pretrain --objective causal or hybrid; runs that differ only in their "
+             "seeds are one system",
+         .placeholder = "RUN",
+         .positional = true});
     visit("names", self.names,
           {.help = "names of the trained systems in the report, in the order of their first runs; none: the names of "
                    "their directories",

@@ -195,7 +195,7 @@ class HeadMeasurement {
 
   void read_by(const SentenceModel& model, AttentionPlace place) {
     report_.place = name_of(place);
-    report_.causal = place == AttentionPlace::decoder;
+    report_.causal = place == AttentionPlace::decoder && model.end < 0;  // a hybrid reads both sides
     log::info("reading {} of {}", counted(report_.sentences, "sentence"), study_.data);
     const std::int64_t first = model.begin < 0 ? 0 : 1, around = first + (model.end < 0 ? 0 : 1);
     std::size_t most = kMostPieces;

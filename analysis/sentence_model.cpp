@@ -51,13 +51,22 @@ SentenceModel SentenceModel::of(const TextRun& run) {
 }
 
 SentenceModel SentenceModel::of(const LanguageRun& run) {
-  return {.description = fmt::format("a language model ({})", name_of(run.options.cell)),
+  const SpecialIds& special = run.tokenizer.special();
+  const bool hybrid = run.model->is_hybrid();
+  return {.description = fmt::format("a language model ({})", hybrid ? "hybrid" : name_of(run.options.cell)),
           .tokenizer = run.tokenizer,
-          .begin = run.tokenizer.special().eos,
+          .begin = hybrid ? special.cls : special.eos,
+          .end = hybrid ? special.sep : -1,
           .longest = run.model->longest(),
           .module = run.model,
           .initial = {.matrices = run.options.stack.initialiser},
-          .read = [model = run.model](const Sequences& tokens, Pass& pass) { model->forward(tokens, pass); }};
+          .read = [model = run.model](const Sequences& tokens, Pass& pass) {
+            if (model->is_hybrid()) {
+              model->read_both_sides(tokens, pass, /*selected=*/{});
+            } else {
+              model->forward(tokens, pass);
+            }
+          }};
 }
 
 SentenceModel SentenceModel::load(const std::string& run, const std::string& checkpoint, torch::Device device) {

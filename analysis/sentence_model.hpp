@@ -19,7 +19,7 @@
 namespace attend {
 
 // The encoder of a translation model (x1 … xn </s>), a language model (</s> x1 … xn), or an encoder of texts ([CLS] x1
-// … xn [SEP]).
+// … xn [SEP]), as which a hybrid language model is read.
 struct SentenceModel {
   std::string description = {};  // "the encoder of a translation model (transformer)"
   Tokenizer tokenizer;

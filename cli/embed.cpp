@@ -33,7 +33,7 @@ struct EmbedConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("run", self.run,
-          {.help = "run of attend finetune, or of attend pretrain with --objective masked or permuted",
+          {.help = "run of attend finetune, or of attend pretrain with --objective masked, permuted or hybrid",
            .placeholder = "DIR",
            .required = true,
            .positional = true});
@@ -87,8 +87,14 @@ EncoderOfTexts load_encoder(const EmbedConfig& config, const std::filesystem::pa
     const torch::Device device = run.model->parameters().front().device();
     return {{.states = states, .longest = run.options.longest(), .device = device}, run.tokenizer};
   };
-  const auto refuse = [&](const auto& other) -> EncoderOfTexts { refuse_kind(path, other.kKind, BertRun::kKind); };
-  return std::visit(overloaded{of_bert, of_tuned, refuse}, load_run(path, config.use));
+  const auto of_hybrid = [&](const LanguageRun& run) {
+    run.check_reads_both_sides(path);
+    return EncoderOfTexts(SentenceEncoder::of(run), run.tokenizer);
+  };
+  const auto refuse = [&](const TranslationRun& other) -> EncoderOfTexts {
+    refuse_kind(path, other.kKind, BertRun::kKind);
+  };
+  return std::visit(overloaded{of_bert, of_tuned, of_hybrid, refuse}, load_run(path, config.use));
 }
 
 void run(const EmbedConfig& given, const OptionOrigins& origins) {

@@ -76,8 +76,9 @@ struct EvaluateConfig {
   static void visit(Self& self, Visitor& visit) {
     visit.group("A run", {kScoresOf, {kScoredRun}});
     visit("run", self.run,
-          {.help = "run of attend finetune, or with --prompt of attend pretrain --objective causal; without one, "
-                   "translations or alignments are scored",
+          {.help =
+               "run of attend finetune, or with --prompt of attend pretrain --objective causal or hybrid; without one, "
+               "translations or alignments are scored",
            .placeholder = "DIR",
            .positional = true});
     visit("data", self.data, {.help = "directory of the task's files", .placeholder = "DIR"});

@@ -34,7 +34,7 @@ struct GenerateCommandConfig {
   static void visit(Self& self, Visitor& visit) {
     visit.group("Generation");
     visit("run", self.run,
-          {.help = "run of attend pretrain --objective causal",
+          {.help = "run of attend pretrain --objective causal or hybrid",
            .placeholder = "RUN",
            .required = true,
            .positional = true});

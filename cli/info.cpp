@@ -164,6 +164,7 @@ void about_model(const fs::path& run, const StackOptions& options) {
 }
 
 void about_model(const fs::path& run, const LanguageOptions& options) {
+  say("objective", name_of(objective_of_run(run)));
   about_options(options, options.facts());
   about_tokenizer("tokenizer", Tokenizer::load(run / "tokenizer" / kJointTokenizer));
 }

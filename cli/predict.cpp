@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/command.hpp"
@@ -49,7 +50,7 @@ struct PredictConfig {
   static void visit(Self& self, Visitor& visit) {
     visit("run", self.run,
           {.help = "run of attend finetune; with --fill-mask, of attend pretrain; with --prompt, of attend pretrain "
-                   "--objective causal",
+                   "--objective causal or hybrid",
            .placeholder = "DIR",
            .required = true,
            .positional = true});
@@ -190,14 +191,23 @@ void predict_prompted(const PredictConfig& config) {
 
 void fill(const PredictConfig& config) {
   InputLines input(config.input, config.lines);
-  const auto run = load_run_as<BertRun>(config.run, config.use);
-  run.check_fills_masks(config.run);
+  using Filler = std::pair<MaskFiller, Tokenizer>;
+  const auto of_bert = [&](const BertRun& run) {
+    run.check_fills_masks(config.run);
+    return Filler(MaskFiller::of(run.model), run.tokenizer);
+  };
+  const auto of_hybrid = [&](const LanguageRun& run) {
+    run.check_reads_both_sides(config.run);
+    return Filler(MaskFiller::of(run), run.tokenizer);
+  };
+  const auto refuse = [&](const auto& other) -> Filler { refuse_kind(config.run, other.kKind, BertRun::kKind); };
+  const auto [filler, tokenizer] = std::visit(overloaded{of_bert, of_hybrid, refuse}, load_run(config.run, config.use));
   WorkProgress progress(work_on_lines({config.input}, config.lines));
   std::int64_t num_cut = 0, num_without = 0;
   for (std::string line; input.next(line);) {
     auto object = nlohmann::ordered_json::array();
     std::string text;
-    const FilledText filled = is_blank(line) ? FilledText{} : fill_masks(*run.model, run.tokenizer, line, config.top);
+    const FilledText filled = is_blank(line) ? FilledText{} : fill_masks(filler, tokenizer, line, config.top);
     num_cut += filled.cut ? 1 : 0;
     num_without += filled.masks.empty() && !is_blank(line) ? 1 : 0;
     for (const std::vector<Filling>& fillings : filled.masks) {
@@ -212,7 +222,7 @@ void fill(const PredictConfig& config) {
     progress.add();
   }
   input.log_counts();
-  if (num_cut > 0) log::warn("{} cut to {} tokens", counted(num_cut, "text"), run.model->bert->options().max_positions);
+  if (num_cut > 0) log::warn("{} cut to {} tokens", counted(num_cut, "text"), filler.longest);
   if (num_without > 0) log::warn("{} without [MASK]: nothing to fill in", counted(num_without, "text"));
 }
 

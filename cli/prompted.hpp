@@ -1,4 +1,5 @@
-// A run of attend pretrain --objective causal with a prompt, which attend predict and evaluate use without fine-tuning.
+// A run of attend pretrain --objective causal or hybrid with a prompt, which attend predict and evaluate use without
+// fine-tuning.
 #pragma once
 
 #include <filesystem>

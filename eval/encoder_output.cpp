@@ -35,6 +35,16 @@ SentenceEncoder SentenceEncoder::of(const Bert& bert) {
           .device = bert->parameters().front().device()};
 }
 
+SentenceEncoder SentenceEncoder::of(const LanguageRun& hybrid) {
+  return {.states =
+              [model = hybrid.model](const SegmentedSequences& input, Pass& pass,
+                                     const std::optional<Selection>& selected) {
+                return model->read_both_sides(input.tokens, pass, selected);
+              },
+          .longest = hybrid.options.stack.max_positions,
+          .device = hybrid.model->device()};
+}
+
 TextVectors embed(const SentenceEncoder& encoder, const Tokenizer& tokenizer, const std::vector<std::string>& texts,
                   const SentenceOptions& options, WorkProgress* progress) {
   const torch::NoGradGuard no_grad;
@@ -108,10 +118,32 @@ void remove_space(const Tokenizer& tokenizer, std::vector<std::int32_t>& ids) {
 
 }  // namespace
 
-FilledText fill_masks(const BertForPretrainingImpl& model, const Tokenizer& tokenizer, std::string_view text,
-                      std::int64_t count) {
+MaskFiller MaskFiller::of(const BertForPretraining& model) {
+  const torch::Device device = model->parameters().front().device();
+  return {.logits =
+              [=](const SegmentedSequences& input, const std::vector<std::int64_t>& masked, Pass& pass) {
+                const Selection selected = select(masked, input.tokens.layout, device);
+                const at::Tensor read_KE =
+                    model->predictions->transform(model->states_of_masked(input, selected, pass));
+                return ops::logits(read_KE, model->bert->table(), model->predictions->bias);
+              },
+          .longest = model->bert->options().max_positions,
+          .device = device};
+}
+
+MaskFiller MaskFiller::of(const LanguageRun& hybrid) {
+  return {
+      .logits =
+          [model = hybrid.model](const SegmentedSequences& input, const std::vector<std::int64_t>& masked, Pass& pass) {
+            return ops::logits(model->states_of_masked(input.tokens, masked, pass), model->output_table(), {});
+          },
+      .longest = hybrid.options.stack.max_positions,
+      .device = hybrid.model->device()};
+}
+
+FilledText fill_masks(const MaskFiller& filler, const Tokenizer& tokenizer, std::string_view text, std::int64_t count) {
   const torch::NoGradGuard no_grad;
-  const auto longest = static_cast<std::size_t>(model.bert->options().max_positions) - 1;  // before [SEP]
+  const auto longest = static_cast<std::size_t>(filler.longest) - 1;  // before [SEP]
   FilledText filled;
   std::vector<std::int64_t> ids = {tokenizer.special().cls}, masked;
   for (std::size_t begin = 0;;) {
@@ -135,15 +167,12 @@ FilledText fill_masks(const BertForPretrainingImpl& model, const Tokenizer& toke
   }
   if (masked.empty()) return filled;
   ids.push_back(tokenizer.special().sep);
-  const torch::Device device = model.parameters().front().device();
   SegmentedSequences input;
-  input.tokens.ids_M = at::tensor(ids, at::kLong).to(device);
+  input.tokens.ids_M = at::tensor(ids, at::kLong).to(filler.device);
   input.tokens.layout = {.offsets = {0, std::ssize(ids)}, .max_length = std::ssize(ids)};
   input.segments_M = at::zeros_like(input.tokens.ids_M);
   Pass pass = Pass::inference();
-  const at::Tensor hidden_KH = model.states_of_masked(input, select(masked, input.tokens.layout, device), pass);
-  const at::Tensor read_KE = model.predictions->transform(hidden_KH);
-  const at::Tensor logits_KV = ops::logits(read_KE, model.bert->table(), model.predictions->bias);
+  const at::Tensor logits_KV = filler.logits(input, masked, pass);
   const auto [probabilities, pieces] = at::softmax(logits_KV, 1).topk(std::min(count, logits_KV.size(1)), 1);
   const at::Tensor p = probabilities.cpu().to(at::kDouble), id = pieces.cpu();
   for (std::int64_t k = 0; k < std::ssize(masked); ++k) {

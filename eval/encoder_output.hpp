@@ -34,6 +34,7 @@ struct SentenceEncoder {
   torch::Device device = torch::kCPU;
 
   static SentenceEncoder of(const Bert& bert);
+  static SentenceEncoder of(const LanguageRun& hybrid);
 };
 
 // A vector for every text. Texts longer than the options allow, or than the encoder reads, are cut and counted.
@@ -49,7 +50,17 @@ TextVectors embed(const SentenceEncoder& encoder, const Tokenizer& tokenizer, co
 // a · b / (|a| |b|); 0 if either is 0.
 double cosine(const std::vector<float>& a, const std::vector<float>& b);
 
-// Predictions for the masked words of a text, by the head for masked tokens.
+// Predictions for the masked words of a text, by a BERT's head for masked tokens, or by a hybrid language model from
+// the tokens before them.
+struct MaskFiller {
+  // The logits of the `masked` rows, ascending, which are [MASK] in the input: [K, V].
+  std::function<torch::Tensor(const SegmentedSequences&, const std::vector<std::int64_t>& masked, Pass&)> logits;
+  std::int64_t longest = 0;  // maximum tokens
+  torch::Device device = torch::kCPU;
+
+  static MaskFiller of(const BertForPretraining& model);
+  static MaskFiller of(const LanguageRun& hybrid);
+};
 
 struct Filling {
   std::string word;
@@ -62,8 +73,7 @@ struct FilledText {
   std::vector<std::vector<Filling>> masks;
   bool cut = false;
 };
-FilledText fill_masks(const BertForPretrainingImpl& model, const Tokenizer& tokenizer, std::string_view text,
-                      std::int64_t count);
+FilledText fill_masks(const MaskFiller& filler, const Tokenizer& tokenizer, std::string_view text, std::int64_t count);
 
 // The pseudo-log-likelihood of texts under a BERT (Salazar et al. 2020, arXiv 1910.14659, eq. 1 and 2): each piece in
 // turn is masked, and predicted from all others.

@@ -48,7 +48,7 @@ struct PromptConfig {
   static void visit(Self& self, Visitor& visit, Condition only = {}) {
     visit("prompt", self.prompt,
           {.help = "TOML file that puts a classification task into words, for a run of attend pretrain --objective "
-                   "causal",
+                   "causal or hybrid",
            .file = FileUse::read,
            .only = only});
     visit("shots", self.shots,

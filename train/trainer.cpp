@@ -51,7 +51,7 @@ std::vector<torch::Tensor> forward_backward(const MicroBatch& batch, const std::
 
 bool lower_is_better(std::string_view metric) {
   const metrics::TextMetric* known = metrics::find_text_metric(metric);
-  return known != nullptr ? known->lower_is_better : metric == "loss" || metric == "ppl";
+  return known != nullptr ? known->lower_is_better : metric.ends_with("loss") || metric == "ppl";
 }
 
 void TrainerConfig::check_best_metric(const std::vector<std::string>& metrics, const OptionPlace& place) const {

@@ -142,14 +142,20 @@ struct PretrainingBatch {
   }
 };
 
-// Segments of text for a language model, which predicts `labels_M`: the token after each.
+// Segments of text for a language model, which predicts `labels_M`: the token after each. A hybrid also reads some as
+// [CLS] segment [SEP], in which it predicts masked tokens.
 struct LanguageBatch {
   Sequences tokens;
   torch::Tensor labels_M;                // int64
   std::int64_t lane = 0;                 // of continued segments (data/batch/sources.hpp)
   bool begins = true;                    // false: its rows continue those of the lane's previous batch
-  std::vector<std::int64_t> lines = {};  // of the text: the first line of each segment
-  std::vector<torch::Tensor*> tensors() { return {&tokens.ids_M, &labels_M}; }
+  std::vector<std::int64_t> lines = {};  // of the text: the first line of each segment, those of `masked` last
+  PretrainingBatch masked = {};          // without segments; no sequences unless of a hybrid
+
+  std::int64_t num_tokens() const { return tokens.layout.num_tokens() + masked.input.tokens.layout.num_tokens(); }
+  std::vector<torch::Tensor*> tensors() {
+    return {&tokens.ids_M, &labels_M, &masked.input.tokens.ids_M, &masked.labels_K};
+  }
 };
 
 // The batch, its tensors moved to a device.

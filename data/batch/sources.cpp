@@ -1,6 +1,7 @@
 #include "data/batch/sources.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -93,19 +94,57 @@ LanguageBatch CausalData::batch(std::int64_t number) const {
     batch.begins = number < config_.lanes;
   }
   std::vector<std::int32_t> ids, labels, segment;
-  for (const std::int64_t place : places(number)) {
+  const std::vector<std::int64_t> all = places(number);
+  const std::span causal = std::span(all).first(std::min(all.size(), static_cast<std::size_t>(num_causal(number))));
+  for (const std::int64_t place : causal) {
     const std::int64_t count = std::min(config_.length, stream_length() - place);
     segment.clear();
     append(place, count + 1, segment);
     ids.insert(ids.end(), segment.begin(), segment.end() - 1);
     labels.insert(labels.end(), segment.begin() + 1, segment.end());
     batch.tokens.layout.append(count);
+  }
+  for (const std::int64_t place : all) {
     const std::int64_t d = document_at(place);
     const std::int64_t token = first_token(documents_[d]) + std::max<std::int64_t>(place - begins_[d], 1) - 1;
     batch.lines.push_back(corpus_.line_of_token(token));
   }
   batch.tokens.ids_M = torch::tensor(ids, torch::kLong);
   batch.labels_M = torch::tensor(labels, torch::kLong);
+  if (config_.hybrid) batch.masked = masked(std::span(all).subspan(causal.size()));
+  return batch;
+}
+
+std::int64_t CausalData::num_causal(std::int64_t number) const {
+  if (!config_.hybrid) return rows_;
+  const auto until = [&](std::int64_t batches) {
+    return std::llround(config_.hybrid->causal_share * static_cast<double>(batches * rows_));
+  };
+  return until(number + 1) - until(number);
+}
+
+PretrainingBatch CausalData::masked(std::span<const std::int64_t> places) const {
+  const MaskVocabulary& vocabulary = config_.hybrid->vocabulary;
+  PretrainingBatch batch;
+  std::vector<std::int32_t> ids;
+  std::vector<std::int64_t> labels;
+  for (const std::int64_t place : places) {
+    const std::size_t begin = ids.size();
+    ids.push_back(vocabulary.cls);
+    append(place, std::min(config_.length - 2, stream_length() - place), ids);
+    std::ranges::replace(std::span(ids).subspan(begin), end_, vocabulary.sep);
+    ids.push_back(vocabulary.sep);
+    const std::span sequence = std::span(ids).subspan(begin);
+    const RandomStream random(
+        combine_keys(config_.seed.value_or(0), epoch_, static_cast<std::uint64_t>(place / config_.length), 0x3a5c));
+    for (const MaskedToken& token : mask_tokens(sequence, vocabulary, config_.hybrid->masking, random)) {
+      batch.masked.push_back(static_cast<std::int64_t>(begin + token.place));
+      labels.push_back(token.label);
+    }
+    batch.input.tokens.layout.append(std::ssize(sequence));
+  }
+  batch.input.tokens.ids_M = torch::tensor(ids, torch::kLong);
+  batch.labels_K = torch::tensor(labels, torch::kLong);
   return batch;
 }
 

@@ -69,12 +69,24 @@ class ParallelBatches {
 //
 //   two lanes, R = 2, 13 segments:   batch      0      1      2      3      4      5
 //                                    segments   0 3    6 9    1 4    7 10   2 5    8 11     12 is left out
+//
+// A hybrid model (arXiv 2410.24159, section 2.2) reads the fraction `causal_share` of independent segments in this way.
+// In the others, it predicts masked tokens of the first length - 2, between [CLS] and [SEP]; [SEP] takes the place of
+// `</s>`. Each batch has its share, rounded so that the error does not grow: with R = 8 and 1/16, every
+// second batch has one segment of the first kind. Masks are a function of (seed, epoch, segment).
+
+struct HybridConfig {
+  double causal_share = 0;
+  MaskingConfig masking = {};
+  MaskVocabulary vocabulary;
+};
 
 struct CausalDataConfig {
   std::int64_t length = 0;                 // tokens of a segment
   std::int64_t max_tokens = 0;             // of a batch
   std::int64_t lanes = 0;                  // of continued segments; 0: independent segments
   std::optional<std::uint64_t> seed = {};  // none: nothing is shuffled
+  std::optional<HybridConfig> hybrid = {};
 };
 
 class CausalData {
@@ -101,6 +113,9 @@ class CausalData {
   std::int64_t first_token(std::int64_t document) const;
   // Appends `count` tokens from a place on. An `</s>` follows the last document.
   void append(std::int64_t place, std::int64_t count, std::vector<std::int32_t>& ids) const;
+  // The number of segments of a batch, from the first, that are read from left to right.
+  std::int64_t num_causal(std::int64_t number) const;
+  PretrainingBatch masked(std::span<const std::int64_t> places) const;
 
   const DocumentCorpus& corpus_;
   std::int32_t end_;

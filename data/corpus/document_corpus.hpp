@@ -98,9 +98,10 @@ struct InstanceConfig {
     visit("sequence-objective", self.sequence_objective,
           {.help = "objective in addition to masked tokens: next sentence (BERT), sentence order (ALBERT), or none "
                    "(RoBERTa)",
-           .only = kMaskedTokens});
+           .only = kOfMasked});
     visit("length", self.length,
-          {.help = "tokens per sequence, including [CLS] and [SEP]; with --objective causal, per segment of the text",
+          {.help = "tokens per sequence, including [CLS] and [SEP]; with --objective causal or hybrid, per segment of "
+                   "the text",
            .min = 8,
            .max = 65535});
     visit(

@@ -14,17 +14,19 @@ namespace attend {
 
 // Selects the tokens of a sequence to predict and their replacements in the input (arXiv 1810.04805, section 3.1).
 
-// What attend pretrain predicts: BERT's masked tokens, XLNet's tokens in a permuted order, or each
-// token from those before it.
-enum class PretrainingKind { masked, permuted, causal };
+// What attend pretrain predicts: BERT's masked tokens, XLNet's tokens in a permuted order, each token from those before
+// it, or GPT-BERT's mixture of the latter with masked tokens.
+enum class PretrainingKind { masked, permuted, causal, hybrid };
 template <>
 inline constexpr auto kEnumNames<PretrainingKind> =
     std::to_array<EnumName<PretrainingKind>>({{PretrainingKind::masked, "masked"},
                                               {PretrainingKind::permuted, "permuted"},
-                                              {PretrainingKind::causal, "causal"}});
+                                              {PretrainingKind::causal, "causal"},
+                                              {PretrainingKind::hybrid, "hybrid"}});
 
-// Conditions of options for masked tokens, and for both objectives of an encoder.
-inline constexpr Condition kMaskedTokens = {"objective", {"masked"}};
+// Conditions of options for masked tokens, for BERT's alone, and for both objectives of an encoder.
+inline constexpr Condition kMaskedTokens = {"objective", {"masked", "hybrid"}};
+inline constexpr Condition kOfMasked = {"objective", {"masked"}};
 inline constexpr Condition kEncoderSequences = {"objective", {"masked", "permuted"}};
 
 struct MaskingConfig {
@@ -60,7 +62,7 @@ struct MaskingConfig {
           {.help = "number of different maskings per sequence, used in turn; auto: a new one in every epoch",
            .min = 1,
            .max = 1e6,
-           .only = kMaskedTokens});
+           .only = kOfMasked});
   }
 };
 

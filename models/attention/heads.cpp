@@ -121,10 +121,12 @@ Tensor Heads::stored(const Tensor& kv_MC) const {
 }
 
 Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, const Tensor& places_M,
-                     const Layout& keys, std::int64_t layer, Pass& pass, const TokenRanks& ranks) const {
+                     const Layout& keys, std::int64_t layer, Pass& pass, const TokenRanks& ranks,
+                     bool both_sides) const {
   const bool ranked = ranks.of_keys_M.defined();
   const FusedOp fused = [&](ops::HeadsForm form) {
     form.numbers_M = places_M;
+    form.causal = form.causal && !both_sides;
     if (form.causal && places_M.defined()) mask_by_distance(form);
     const Tensor q_MH = rows.q(), asked_MH = score_->fused_queries(q_MH);
     return ops::fused_attention(asked_MH.is_same(q_MH) ? rows : rows.with_queries(asked_MH), queries, keys, form);
@@ -143,7 +145,8 @@ Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, 
         .v_BNSD = padded(rows.v(), keys),
         .places = {.padding_1S = keys.on(rows.first.device()).padding_BT.unsqueeze(1).unsqueeze(1),
                    .chosen_T1 = places_M.defined() ? ops::pad(places_M, queries).unsqueeze(1).unsqueeze(3) : Tensor(),
-                   .hidden_TS = ranked ? hidden_B1TS() : Tensor()},
+                   .hidden_TS = ranked ? hidden_B1TS() : Tensor(),
+                   .both_sides = both_sides},
         .layout = &queries};
   };
   const bool plain = ranked || score_->keeps_prepared_keys();

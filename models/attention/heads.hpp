@@ -47,9 +47,10 @@ class Heads {
 
   // Attention of each query to the keys of its sentence, stored ones in attention to a memory: [M, H], in the type of
   // `rows`. `queries` and `keys` are the layouts of both. `places_M`: the position of each query in its sentence;
-  // undefined if all tokens are queries.
+  // undefined if all tokens are queries. `both_sides`: a causal scope is lifted.
   torch::Tensor within(const ops::QueriesKeysValues& rows, const Layout& queries, const torch::Tensor& places_M,
-                       const Layout& keys, std::int64_t layer, Pass& pass, const TokenRanks& ranks = {}) const;
+                       const Layout& keys, std::int64_t layer, Pass& pass, const TokenRanks& ranks = {},
+                       bool both_sides = false) const;
 
   // The newest query of each hypothesis to all its steps, stored: [R, H]. Inference only.
   torch::Tensor to_steps(const torch::Tensor& q_RH, std::span<const torch::Tensor> kv, const ops::Ancestry& ancestry,

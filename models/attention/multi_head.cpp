@@ -151,7 +151,8 @@ Tensor MultiHeadAttentionImpl::output(const Tensor& context_MH, Pass& pass) cons
 }
 
 Tensor MultiHeadAttentionImpl::within(const Tensor& x_MH, const Layout& layout, const Selection* selected,
-                                      std::int64_t layer, Pass& pass, const TwoStreams* streams) const {
+                                      std::int64_t layer, Pass& pass, const TwoStreams* streams,
+                                      bool both_sides) const {
   // An observer sees the attention of all tokens.
   const bool alone = selected != nullptr && pass.observer() == nullptr;
   const auto asking = [&](const Tensor& x) { return alone ? selected->of(x) : x; };
@@ -174,7 +175,7 @@ Tensor MultiHeadAttentionImpl::within(const Tensor& x_MH, const Layout& layout, 
   }
   TokenRanks ranks;
   if (streams != nullptr) ranks = {asking(streams->ranks.of_queries_M), streams->ranks.of_keys_M};
-  const Tensor context = heads_.within(rows, queries, places_M, keys, layer, pass, ranks);
+  const Tensor context = heads_.within(rows, queries, places_M, keys, layer, pass, ranks, both_sides);
   return output(selected != nullptr && !alone ? selected->of(context) : context, pass);
 }
 

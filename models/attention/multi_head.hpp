@@ -54,9 +54,9 @@ class MultiHeadAttentionImpl : public torch::nn::Module {
   MultiHeadAttentionImpl(const BlockOptions& options, const AttentionShape& shape);
 
   // Self-attention within each sentence of x_MH: [M, H]; or only that of the selected tokens, to all tokens: [K, H].
-  // With two streams, `layout` is that of both.
+  // With two streams, `layout` is that of both. `both_sides`: a decoder's tokens see those after them, too.
   torch::Tensor within(const torch::Tensor& x_MH, const Layout& layout, const Selection* selected, std::int64_t layer,
-                       Pass& pass, const TwoStreams* streams = nullptr) const;
+                       Pass& pass, const TwoStreams* streams = nullptr, bool both_sides = false) const;
   // The same for the newest token of each hypothesis: [R, H]. Its keys and values are added to the cache, after
   // `begin_step`.
   torch::Tensor step_within(const torch::Tensor& x_RH, KeyValueCache& cache, std::int64_t layer, Pass& pass) const;

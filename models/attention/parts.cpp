@@ -45,11 +45,11 @@ PositionRecipe recipe_of(PositionKind kind) {
     case PositionKind::rotary: return {.turns = true, .around = unchanged};
     case PositionKind::relative:
       return {.around = [](std::shared_ptr<Scope> scope, const AttentionShape& shape) {
-        return std::make_shared<RelativeScope>(std::move(scope), shape.head_width(), shape.causal());
+        return std::make_shared<RelativeScope>(std::move(scope), shape.head_width(), shape.is_never_ahead());
       }};
     case PositionKind::t5:
       return {.around = [](std::shared_ptr<Scope> scope, const AttentionShape& shape) {
-        return std::make_shared<T5Scope>(std::move(scope), shape.count(), shape.width, shape.causal());
+        return std::make_shared<T5Scope>(std::move(scope), shape.count(), shape.width, shape.is_never_ahead());
       }};
     case PositionKind::alibi:
       return {.around = [](std::shared_ptr<Scope> scope, const AttentionShape& shape) {
@@ -58,7 +58,7 @@ PositionRecipe recipe_of(PositionKind kind) {
     case PositionKind::transformer_xl:
       return {.around = [](std::shared_ptr<Scope> scope, const AttentionShape& shape) {
         return std::make_shared<TransformerXlScope>(std::move(scope), shape.count(), shape.head_width(), shape.width,
-                                                    shape.causal());
+                                                    shape.is_never_ahead());
       }};
   }
   return {};

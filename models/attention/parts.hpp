@@ -35,8 +35,10 @@ struct AttentionShape {
   double deviation = 0;
   double output_scale = 1;  // factor of the deviation of out_proj
   bool gates = false;       // a learnt gate for each head
+  bool hybrid = false;      // a causal scope may be lifted (Heads::within)
 
   bool causal() const { return place == AttentionPlace::decoder; }
+  bool is_never_ahead() const { return causal() && !hybrid; }  // no query attends to a later position
   std::int64_t count() const { return kept.empty() ? heads : std::ssize(kept); }  // N
   std::int64_t head_width() const { return width / heads; }                       // D
   std::int64_t columns() const { return count() * head_width(); }                 // H

@@ -72,6 +72,7 @@ class GlobalScope : public Scope {
 class CausalScope : public Scope {
  public:
   Window window(const torch::Tensor& queries_TH, const Places& places) const override {
+    if (places.both_sides) return {.outside_TS = places.outside_TS()};
     const torch::Tensor ahead_TS = places.positions_S().gt(places.numbers_T1(queries_TH.size(-2)));
     return {.outside_TS = places.outside_TS().logical_or(ahead_TS)};
   }

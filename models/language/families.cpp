@@ -28,8 +28,8 @@ EmbeddingConfig table(const StackOptions& options, std::int64_t rows, bool sinus
 }
 
 // As in GPT-2 and PyTorch.
-StackForm form_of(const StackOptions& options) {
-  StackForm form{.kind = StackKind::language};
+StackForm form_of(const StackOptions& options, bool hybrid) {
+  StackForm form{.kind = hybrid ? StackKind::hybrid : StackKind::language};
   const std::int64_t sums = *options.layers * (*options.block.feed_forward > 0 ? 2 : 1);
   if (options.block.residual) form.branch_scale = 1 / std::sqrt(static_cast<double>(sums));
   return form;
@@ -37,14 +37,16 @@ StackForm form_of(const StackOptions& options) {
 
 }  // namespace
 
-CausalTransformerImpl::CausalTransformerImpl(const StackOptions& options, std::int64_t vocabulary, std::int64_t memory)
+CausalTransformerImpl::CausalTransformerImpl(const StackOptions& options, std::int64_t vocabulary, std::int64_t memory,
+                                             bool hybrid)
     : options_(options),
       memory_(memory),
+      hybrid_(hybrid),
       embedding_(register_module("embedding", Embedding(table(options, vocabulary)))),
       positions_(*this, options.block.positions, "position_embedding",
                  table(options, options.max_positions, options.initial_positions == InitialPositions::sinusoids),
                  options.deviation() * std::numbers::sqrt2),
-      decoder_(register_module("decoder", Stack(options, form_of(options)))) {}
+      decoder_(register_module("decoder", Stack(options, form_of(options, hybrid)))) {}
 
 std::optional<std::int64_t> CausalTransformerImpl::longest() const {
   const bool has_table = have_tables(options_.block.positions, options_.block.self_attention);
@@ -102,6 +104,14 @@ Tensor CausalTransformerImpl::forward(const Sequences& tokens, Pass& pass, Carri
   const Tensor hidden_MH = decoder_->forward(x_MH, {.layout = tokens.layout, .earlier = &earlier}, pass);
   carried->parts = parts_of(earlier);
   return hidden_MH;
+}
+
+Tensor CausalTransformerImpl::read_both_sides(const Sequences& tokens, Pass& pass,
+                                              const std::optional<Selection>& selected) const {
+  ensure(hybrid_, "a hybrid reads both sides");
+  return decoder_->forward(embed(tokens, 0, pass),
+                           {.layout = tokens.layout, .selected = selected ? &*selected : nullptr, .both_sides = true},
+                           pass);
 }
 
 std::unique_ptr<DecoderState> CausalTransformerImpl::start(std::int64_t /*rows*/) const {

@@ -29,19 +29,32 @@ namespace attend {
 //
 // GPT-2 has a norm before each sub-layer and after the last block (--norm pre), GPT one after each sub-layer (post).
 //
+// A hybrid (GPT-BERT, Charpentier and Samuel 2024, arXiv 2410.24159, section 2) also reads sequences in which all
+// tokens see each other, with the same parameters: an encoder. What is missing at place i is predicted from h_{i-1}, as
+// the next token is from left to right, so that one output serves both (masked next-token prediction):
+//
+//   causal       </s>   the    dog    barks      each state sees those before it and itself
+//   predicted    the    dog    barks  loudly
+//
+//   both sides   [CLS]  the  [MASK]   barks  [SEP]      the state of "the" sees "barks" as well
+//   predicted           dog
+//
 // Modules: `embedding`, `position_embedding` and the stack `decoder`.
 //
 // Legend: docs/architecture.md; N the memory.
 class CausalTransformerImpl final : public LanguageModelImpl {
  public:
   // `options`: resolved, with embeddings as wide as the blocks. `memory`: N; 0: none.
-  CausalTransformerImpl(const StackOptions& options, std::int64_t vocabulary, std::int64_t memory);
+  CausalTransformerImpl(const StackOptions& options, std::int64_t vocabulary, std::int64_t memory, bool hybrid);
 
   torch::Tensor forward(const Sequences& tokens, Pass& pass, Carried* carried = nullptr) const override;
   std::unique_ptr<DecoderState> start(std::int64_t rows) const override;
   torch::Tensor step(DecoderState& state, const torch::Tensor& previous_R, Pass& pass) const override;
   const ops::Weight& output_table() const override { return embedding_->weight; }
   std::optional<std::int64_t> longest() const override;
+  bool is_hybrid() const override { return hybrid_; }
+  torch::Tensor read_both_sides(const Sequences& tokens, Pass& pass,
+                                const std::optional<Selection>& selected) const override;
   // With a memory: the input of each layer at the last positions, [rows, N, H], padded with zeros; then the number of
   // positions that are not padding, [rows], fp32, always on the CPU.
   std::vector<torch::Tensor> beginning(std::int64_t rows) const override;
@@ -54,6 +67,7 @@ class CausalTransformerImpl final : public LanguageModelImpl {
 
   StackOptions options_;
   std::int64_t memory_;
+  bool hybrid_;
   Embedding embedding_;
   AddedPositions positions_;
   Stack decoder_;

@@ -59,10 +59,26 @@ void check_language_options(const LanguageOptions& options) {
   check_memory(options);
 }
 
-LanguageModel make_language_model(const LanguageOptions& options, std::int64_t vocabulary) {
+torch::Tensor LanguageModelImpl::read_both_sides(const Sequences& /*tokens*/, Pass& /*pass*/,
+                                                 const std::optional<Selection>& /*selected*/) const {
+  ensure(false, "a hybrid reads both sides");
+  return {};
+}
+
+torch::Tensor LanguageModelImpl::states_of_masked(const Sequences& tokens, std::vector<std::int64_t> masked,
+                                                  Pass& pass) const {
+  for (std::int64_t& row : masked) --row;
+  return read_both_sides(tokens, pass, select(masked, tokens.layout, tokens.ids_M.device()));
+}
+
+LanguageModel make_language_model(const LanguageOptions& options, std::int64_t vocabulary, PretrainingKind objective) {
   check_language_options(options);
   const StackOptions stack = sized(options.stack);
-  if (!options.is_recurrent()) return std::make_shared<CausalTransformerImpl>(stack, vocabulary, options.memory);
+  const bool hybrid = objective == PretrainingKind::hybrid;
+  if (!options.is_recurrent()) {
+    return std::make_shared<CausalTransformerImpl>(stack, vocabulary, options.memory, hybrid);
+  }
+  ensure(!hybrid, "a hybrid is a Transformer");
   return std::make_shared<RecurrentLanguageImpl>(RecurrentLanguageConfig{.vocabulary = vocabulary,
                                                                          .width = *stack.width,
                                                                          .layers = *stack.layers,

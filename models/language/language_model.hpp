@@ -11,6 +11,7 @@
 
 #include "core/options.hpp"
 #include "data/batch/batch.hpp"
+#include "data/corpus/masking.hpp"
 #include "models/layers/pass.hpp"
 #include "models/layers/step_model.hpp"
 #include "models/ops/recurrent.hpp"
@@ -51,6 +52,14 @@ class LanguageModelImpl : public torch::nn::Module {
 
   // The longest text that the model reads, including the first end token; nullopt: no limit.
   virtual std::optional<std::int64_t> longest() const { return std::nullopt; }
+
+  // True if it was made for the objective hybrid (families.hpp), which only a Transformer is.
+  virtual bool is_hybrid() const { return false; }
+  // Of a hybrid: the hidden states of all tokens, [M, H], or of the selected ones, [K, H], each from its whole text.
+  virtual torch::Tensor read_both_sides(const Sequences& tokens, Pass& pass,
+                                        const std::optional<Selection>& selected) const;
+  // The states of [CLS] text [SEP] from which these rows, ascending, are predicted: those before them, [K, H].
+  torch::Tensor states_of_masked(const Sequences& tokens, std::vector<std::int64_t> masked, Pass& pass) const;
 
   // The parts of `Carried` for `rows` segments at the beginning of a stream; none if the model has no such state.
   virtual std::vector<torch::Tensor> beginning(std::int64_t /*rows*/) const { return {}; }
@@ -115,7 +124,8 @@ struct LanguageOptions {
 
 // Throws UserError if the options contradict each other.
 void check_language_options(const LanguageOptions& options);
-// Checks the options first.
-LanguageModel make_language_model(const LanguageOptions& options, std::int64_t vocabulary);
+// Checks the options first. `objective`: causal or hybrid.
+LanguageModel make_language_model(const LanguageOptions& options, std::int64_t vocabulary,
+                                  PretrainingKind objective = PretrainingKind::causal);
 
 }  // namespace attend

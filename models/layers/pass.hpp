@@ -21,6 +21,7 @@ struct Places {
   std::int64_t first = 0;        // query t is number `first + t` of its sentence,
   torch::Tensor chosen_T1 = {};  // or, if this is defined, number chosen_T1[..., t, 0]
   torch::Tensor hidden_TS = {};  // [..., T, S]: true where a query may not attend, in any scope; undefined: nowhere
+  bool both_sides = false;       // causal scopes are lifted
 
   torch::Tensor lengths_11() const { return padding_1S.logical_not().sum(-1, true); }  // [..., 1, 1]
   torch::Tensor positions_S() const {

@@ -36,7 +36,7 @@ void check_format(const fs::path& run, const nlohmann::json& record) {
 }  // namespace
 
 std::string_view command_of(RunKind kind) {
-  return kind == RunKind::language ? "pretrain --objective causal" : name_of(kind);
+  return kind == RunKind::language ? "pretrain --objective causal or hybrid" : name_of(kind);
 }
 
 RunKind kind_of_run(const fs::path& path) {

@@ -20,7 +20,7 @@
 
 namespace attend {
 
-// attend train, pretrain --objective masked or permuted, pretrain --objective causal, and finetune.
+// attend train, pretrain --objective masked or permuted, pretrain --objective causal or hybrid, and finetune.
 enum class RunKind { train, pretrain, language, finetune };
 template <>
 inline constexpr auto kEnumNames<RunKind> = std::to_array<EnumName<RunKind>>({{RunKind::train, "train"},
@@ -28,7 +28,8 @@ inline constexpr auto kEnumNames<RunKind> = std::to_array<EnumName<RunKind>>({{R
                                                                               {RunKind::language, "language"},
                                                                               {RunKind::finetune, "finetune"}});
 
-// The command that makes runs of a kind, with the option that distinguishes it: "pretrain --objective causal".
+// The command that makes runs of a kind, with the option that distinguishes it: "pretrain --objective causal or
+// hybrid".
 std::string_view command_of(RunKind kind);
 
 // The kind recorded in RUN/run.json. Throws UserError unless `path` is a directory with a config.toml and a run.json of

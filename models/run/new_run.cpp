@@ -215,7 +215,9 @@ void write_pruned_run(const fs::path& run, const std::string& checkpoint, std::s
                    const std::int64_t vocabulary = whole.tokenizer.size();
                    const BlockOptions block = sized(whole.options.stack).block;
                    write_cut(run, pruned, whole.options, whole.tokenizer, weights_of(*whole.model), {block, removed},
-                             [&](const LanguageOptions& options) { return make_language_model(options, vocabulary); });
+                             [&](const LanguageOptions& options) {
+                               return make_language_model(options, vocabulary, objective_of_run(run));
+                             });
                  },
                  [](const TextRun&) {}};  // refused
   std::visit(write, load_run(run, checkpoint));

@@ -84,7 +84,8 @@ LanguageRun load_language(const RunSource& from) {
   const fs::path file = from.run / "tokenizer" / kJointTokenizer;
   const Tokenizer tokenizer = Tokenizer::load(file);
   check_ends_texts(tokenizer, file);
-  const auto make = [&] { return make_language_model(options, tokenizer.size()); };
+  const PretrainingKind objective = objective_of_run(from.run);
+  const auto make = [&] { return make_language_model(options, tokenizer.size(), objective); };
   LanguageRun run{.options = options,
                   .tokenizer = tokenizer,
                   .model = from.model(identity_of(options, tokenizer), make, load_weights)};
@@ -154,6 +155,14 @@ void BertRun::check_fills_masks(const fs::path& path) const {
                   "import a model with this head, such as a BertForMaskedLM");
 }
 
+void LanguageRun::check_reads_both_sides(const fs::path& path) const {
+  if (model->is_hybrid()) return;
+  throw UserError(path.string() +
+                      ": a run of attend pretrain --objective causal, expected one of attend pretrain "
+                      "--objective masked, permuted or hybrid",
+                  "give the RUN directory of such a training");
+}
+
 void check_factor_files(const TokenizerPair& tokenizers, const fs::path& path, std::size_t num_files) {
   const std::size_t count = tokenizers.factors.count();
   if (num_files == count) return;
@@ -165,9 +174,10 @@ void check_factor_files(const TokenizerPair& tokenizers, const fs::path& path, s
 
 PretrainingKind objective_of_run(const fs::path& run) {
   const RunKind kind = kind_of_run(run);
-  if (kind == RunKind::language) return PretrainingKind::causal;
-  if (kind != RunKind::pretrain) return PretrainingKind::masked;
-  return read_config<ObjectiveOption>(run / "config.toml", UnknownKeys::ignore).objective;
+  if (kind != RunKind::pretrain && kind != RunKind::language) return PretrainingKind::masked;
+  const auto recorded = read_config<ObjectiveOption>(run / "config.toml", UnknownKeys::ignore).objective;
+  const bool reads_ahead = kind == RunKind::pretrain || recorded == PretrainingKind::hybrid;
+  return reads_ahead ? recorded : PretrainingKind::causal;  // an imported run has no record
 }
 
 BertForPretraining make_bert(const StackOptions& options, const Tokenizer& tokenizer, PretrainingKind objective) {

@@ -51,7 +51,7 @@ struct BertRun {
   void check_fills_masks(const std::filesystem::path& path) const;
 };
 
-// attend pretrain --objective causal.
+// attend pretrain --objective causal or hybrid.
 struct LanguageRun {
   static constexpr RunKind kKind = RunKind::language;
   LanguageOptions options;
@@ -60,6 +60,9 @@ struct LanguageRun {
   // The tokens of a text that the model reads at once; nullopt: all, of a recurrent model. Of a loaded run: the table
   // of positions, or without one so many that no two are farther apart than in training.
   std::optional<std::int64_t> window = {};
+
+  // Throws UserError naming `path`, the run, unless it is a hybrid, which is an encoder, too.
+  void check_reads_both_sides(const std::filesystem::path& path) const;
 };
 
 // attend finetune.
@@ -104,8 +107,8 @@ AnyOptions options_of_run(const std::filesystem::path& path);
 // tokenizers.
 void check_factor_files(const TokenizerPair& tokenizers, const std::filesystem::path& path, std::size_t num_files);
 
-// The objective of a run of `attend pretrain`; masked, if it was imported or is another kind of run. Throws UserError
-// as kind_of_run.
+// The objective of a run of `attend pretrain`; if it was imported, masked or causal by its kind; masked of another kind
+// of run. Throws UserError as kind_of_run.
 PretrainingKind objective_of_run(const std::filesystem::path& run);
 
 // A model for the objective masked, or permuted with [MASK] as the query. Throws UserError as resolve_stack.

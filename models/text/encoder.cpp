@@ -85,16 +85,19 @@ class LstmTextEncoder : public TextEncoder {
 
 // A language model without its output: it reads [CLS] a [SEP] b [SEP] from left to right, so the state of a token
 // depends on it and those before it, that of the last token on the whole text (GPT: Radford et al. 2018, section 3.2).
+// A hybrid reads both sides.
 class LanguageTextEncoder : public TextEncoder {
  public:
-  LanguageTextEncoder(torch::nn::Module& model, const LanguageOptions& options, std::int64_t vocabulary)
+  LanguageTextEncoder(torch::nn::Module& model, const LanguageOptions& options, std::int64_t vocabulary,
+                      PretrainingKind objective)
       : TextEncoder("language", {"language.embedding.", "language.position_embedding."},
                     options.is_recurrent() ? "_l" : "decoder.layers."),
-        language_(model.register_module("language", make_language_model(options, vocabulary))),
+        language_(model.register_module("language", make_language_model(options, vocabulary, objective))),
         deviation_(options.is_recurrent() ? 0 : options.stack.deviation()) {}
 
   Encoded forward(const SegmentedSequences& input, Pass& pass,
                   const std::optional<Selection>& selected) const override {
+    if (language_->is_hybrid()) return {language_->read_both_sides(input.tokens, pass, selected), {}};
     const Tensor hidden_MH = language_->forward(input.tokens, pass);
     if (selected) return {selected->of(hidden_MH), {}};
     const Layout& layout = input.tokens.layout;
@@ -117,7 +120,11 @@ std::unique_ptr<TextEncoder> make_text_encoder(torch::nn::Module& model, const T
   switch (options.model) {
     case TextEncoderKind::bert: return std::make_unique<BertTextEncoder>(model, encoder, vocabulary);
     case TextEncoderKind::lstm: return std::make_unique<LstmTextEncoder>(model, encoder, vocabulary);
-    case TextEncoderKind::language: return std::make_unique<LanguageTextEncoder>(model, options.language(), vocabulary);
+    case TextEncoderKind::language:
+    case TextEncoderKind::hybrid:
+      return std::make_unique<LanguageTextEncoder>(
+          model, options.language(), vocabulary,
+          options.model == TextEncoderKind::hybrid ? PretrainingKind::hybrid : PretrainingKind::causal);
   }
   return nullptr;
 }

@@ -21,10 +21,13 @@ namespace attend {
 
 // Options of a text model: the encoder and its pooling.
 
-enum class TextEncoderKind { bert, lstm, language };
+enum class TextEncoderKind { bert, lstm, language, hybrid };
 template <>
-inline constexpr auto kEnumNames<TextEncoderKind> = std::to_array<EnumName<TextEncoderKind>>(
-    {{TextEncoderKind::bert, "bert"}, {TextEncoderKind::lstm, "lstm"}, {TextEncoderKind::language, "language"}});
+inline constexpr auto kEnumNames<TextEncoderKind> =
+    std::to_array<EnumName<TextEncoderKind>>({{TextEncoderKind::bert, "bert"},
+                                              {TextEncoderKind::lstm, "lstm"},
+                                              {TextEncoderKind::language, "language"},
+                                              {TextEncoderKind::hybrid, "hybrid"}});
 
 struct TextModelOptions {
   TextEncoderKind model = TextEncoderKind::bert;
@@ -37,7 +40,7 @@ struct TextModelOptions {
   static void visit(Self& self, Visitor& visit) {
     visit("model", self.model,
           {.help = "the encoder: BERT, a bidirectional LSTM, which uses only the width of a shape, or a language "
-                   "model, which reads from left to right"});
+                   "model, which reads from left to right (language) or both sides (hybrid)"});
     visit(
         "pooling", self.pooling,
         {.help = "vector from which labels are computed: the state of [CLS] (cls), the last states (last), their mean, "
@@ -53,14 +56,15 @@ struct TextModelOptions {
     StackOptions::visit(self.encoder, visit);
   }
 
+  // True if every state has read the whole text, so that no token is the last.
+  bool attends_to_both_sides() const { return model == TextEncoderKind::bert || model == TextEncoderKind::hybrid; }
+
   // The pooling, with auto as in an imported run.
-  Pooling pooling_of_run() const {
-    return pooling.value_or(model == TextEncoderKind::bert ? Pooling::cls : Pooling::last);
-  }
+  Pooling pooling_of_run() const { return pooling.value_or(attends_to_both_sides() ? Pooling::cls : Pooling::last); }
 
   Facts facts() const {
     if (model == TextEncoderKind::language) return language().facts();
-    if (model == TextEncoderKind::bert) return {{kModelsWith, {std::string(kTransformerLayers)}}};
+    if (attends_to_both_sides()) return {{kModelsWith, {std::string(kTransformerLayers)}}};
     return {{kModelsWith, {std::string(kRecurrentLayers), "--model lstm"}}};
   }
 

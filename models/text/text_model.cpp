@@ -128,8 +128,9 @@ namespace {
 Pooling chosen_pooling(const TextModelOptions& options, const LabelledTask& task) {
   const Pooling pooling = options.pooling_of_run();
   const std::string name = "--pooling " + std::string(name_of(pooling));
-  if (pooling == Pooling::last && options.model == TextEncoderKind::bert) {
-    throw UserError(name + " needs an encoder that reads in a direction: BERT has no last state",
+  if (pooling == Pooling::last && options.attends_to_both_sides()) {
+    throw UserError(name + " needs an encoder that reads in a direction: " +
+                        (options.model == TextEncoderKind::bert ? "BERT" : "a hybrid") + " has no last state",
                     "choose another pooling, or --model lstm");
   }
   if (pooling == Pooling::cls && options.model == TextEncoderKind::language) {

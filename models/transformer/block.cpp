@@ -19,7 +19,8 @@ AttentionShape shape_of(const StackOptions& options, const StackForm& form, Atte
           .score_deviation = options.score_deviation(),
           .deviation = options.deviation(),
           .output_scale = form.branch_scale,
-          .gates = form.head_gates};
+          .gates = form.head_gates,
+          .hybrid = form.kind == StackKind::hybrid};
 }
 
 }  // namespace
@@ -58,7 +59,7 @@ Tensor TransformerBlockImpl::attend_within(const Tensor& x_MH, const BlockInput&
   ensure(stack.streams == nullptr || !fourier_, "an order needs attention");
   if (fourier_) return fourier_->within(x_MH, input.layout, input.selected);
   if (stack.cache != nullptr) return self_attn_->step_within(x_MH, *stack.cache, input.layer, pass);
-  return self_attn_->within(x_MH, input.layout, input.selected, input.layer, pass, stack.streams);
+  return self_attn_->within(x_MH, input.layout, input.selected, input.layer, pass, stack.streams, stack.both_sides);
 }
 
 Tensor TransformerBlockImpl::attend_to_memory(const Tensor& x_MH, const BlockInput& input, Pass& pass) const {

@@ -33,8 +33,9 @@
 namespace attend {
 
 // The blocks of a stack: an encoder's, in which all tokens see each other; a decoder's, in which a token sees itself,
-// those before it and the encoder's output; or a language model's, without the latter.
-enum class StackKind { encoder, decoder, language };
+// those before it and the encoder's output; or a language model's, without the latter. A hybrid is a language model
+// whose tokens may also all see each other.
+enum class StackKind { encoder, decoder, language, hybrid };
 constexpr AttentionPlace place_of(StackKind kind) {
   return kind == StackKind::encoder ? AttentionPlace::encoder : AttentionPlace::decoder;
 }
@@ -66,6 +67,7 @@ struct StackInput {
   const TwoStreams* streams = nullptr;           // encoders: x has two streams, and `layout` is that of both
   KeyValueCache* cache = nullptr;                // decoding
   std::span<const std::int64_t> sentences = {};  // decoding: the sentence of the memory that each row attends to
+  bool both_sides = false;                       // hybrids: tokens see those after them, too
 };
 
 // The same for one block.

@@ -14,6 +14,7 @@
 #include "models/translation/seq2seq.hpp"
 #include "tests/support/families.hpp"
 #include "tests/support/parity.hpp"
+#include "train/pretraining/objective.hpp"
 
 namespace attend {
 namespace {
@@ -161,6 +162,76 @@ TEST_P(LanguageParity, InBf16) {
 INSTANTIATE_TEST_SUITE_P(Cells, LanguageParity,
                          testing::Values(LanguageCell::lstm, LanguageCell::gru, LanguageCell::tanh),
                          [](const auto& instance) { return std::string(name_of(instance.param)); });
+
+// A hybrid language model beside PyTorch: the states that predict the next token and masked ones, every gradient of
+// the objective, and ten updates.
+
+class HybridParity : public testing::Test {
+ protected:
+  HybridParity() : fixture_("hybrid") {
+    LanguageOptions options;
+    options.stack = {.layers = 2, .width = 12, .max_positions = 9, .dropout = 0};
+    options.stack.block.heads = 3;
+    options.stack.block.feed_forward = 19;
+    options.stack.block.norm = NormPlace::pre;
+    options.stack.block.attention_dropout = 0;
+    model_ = make_language_model(options, 23, PretrainingKind::hybrid);
+    model_->to(test_device());
+    const at::NoGradGuard no_grad;
+    for (const auto& [name, tensor] : weights_of(*model_)) tensor.copy_(fixture_.tensor("weight." + name));
+    refresh_weights(*model_);
+    batch_ = {.tokens = fixture_.sequences("causal.ids", "causal.lengths"),
+              .labels_M = fixture_.tensor("causal.labels"),
+              .lines = {1, 2, 3, 4, 5}};
+    batch_.masked.input.tokens = fixture_.sequences("masked.ids", "masked.lengths");
+    batch_.masked.masked = numbers(fixture_.tensor("masked.rows"));
+    batch_.masked.labels_K = fixture_.tensor("masked.labels");
+  }
+
+  // Leaves gradients in the parameters, and returns the loss.
+  double backward() const {
+    const LanguageObjective objective(model_, /*lanes=*/0, /*rows=*/0, test_device());
+    Pass pass = Pass::train(1);
+    for (const at::Tensor& parameter : model_->parameters()) parameter.mutable_grad().reset();
+    const at::Tensor loss =
+        objective.losses(batch_, pass)[0].loss / static_cast<double>(objective.terms(batch_)[0].count);
+    loss.backward();
+    return loss.item<double>();
+  }
+
+  Fixture fixture_;
+  LanguageModel model_;
+  LanguageBatch batch_;
+};
+
+TEST_F(HybridParity, StatesThatPredict) {
+  const at::NoGradGuard no_grad;
+  Pass pass = Pass::inference();
+  expect_close(model_->forward(batch_.tokens, pass), fixture_.tensor("causal.hidden"), "causal");
+  expect_close(model_->states_of_masked(batch_.masked.input.tokens, batch_.masked.masked, pass),
+               fixture_.tensor("masked.hidden"), "masked");
+}
+
+TEST_F(HybridParity, EveryGradient) {
+  backward();
+  expect_gradients(*model_, fixture_);
+}
+
+TEST_F(HybridParity, TheLossesOfTenUpdates) {
+  expect_losses_of_updates(*model_, fixture_, [&] { return backward(); });
+}
+
+// Without masked sequences, the loss is that of a GPT with the same weights.
+TEST_F(HybridParity, OfCausalSequencesAloneIsAGpt) {
+  const at::NoGradGuard no_grad;
+  batch_.masked = {};
+  batch_.lines = {1, 2};
+  Pass pass = Pass::inference();
+  const LanguageObjective objective(model_, 0, 0, test_device());
+  const double sum = objective.losses(batch_, pass)[0].loss.item<double>();
+  const at::Tensor logits_MV = ops::logits(model_->forward(batch_.tokens, pass), model_->output_table(), {});
+  EXPECT_NEAR(sum / 2, at::cross_entropy_loss(logits_MV, batch_.labels_M).item<double>(), 1e-5);
+}
 
 // Two-stream attention beside a formulation in PyTorch that computes one token at a time: the query stream, the loss,
 // every gradient, and ten updates.

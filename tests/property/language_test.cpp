@@ -195,8 +195,8 @@ void expect_a_table_limits(const LanguageOptions& options, const LanguageModelIm
   EXPECT_EQ(model.longest(), has_table ? std::optional(options.stack.max_positions) : std::nullopt);
 }
 
-LanguageModel with_random_weights(const LanguageOptions& options) {
-  const LanguageModel model = make_language_model(options, kVocabulary);
+LanguageModel with_random_weights(const LanguageOptions& options, PretrainingKind objective = PretrainingKind::causal) {
+  const LanguageModel model = make_language_model(options, kVocabulary, objective);
   initialise(*model, 7);
   model->to(test_device());
   return model;
@@ -222,7 +222,8 @@ LanguageOptions drawn_language(RandomStream& random) {
 }
 
 TEST(LanguageModels, OfEveryCombinationOfBlocksHoldWhatEveryModelHolds) {
-  for_each_combination(drawn_language, with_random_weights, [](const LanguageOptions& options, auto& model) {
+  const auto make = [](const LanguageOptions& options) { return with_random_weights(options); };
+  for_each_combination(drawn_language, make, [](const LanguageOptions& options, auto& model) {
     expect_all_of(model);
     expect_a_table_limits(options, model);
     const at::NoGradGuard no_grad;
@@ -232,6 +233,44 @@ TEST(LanguageModels, OfEveryCombinationOfBlocksHoldWhatEveryModelHolds) {
     EXPECT_TRUE(carried.parts.empty());
     text_states(model, before, &carried);
     expect_alike(text_states(model, after, &carried), text_states(model, after));
+  });
+}
+
+// Read from left to right, a hybrid is a language model; read in both directions, the state of a token depends on those
+// after it, and selected states are those of a whole text.
+void expect_both_readings(const LanguageModelImpl& model) {
+  expect_steps_are_hidden_states(model);
+  expect_no_token_is_read_before_its_turn(model);
+  const Texts texts = random_sentences(kTextLengths, 1);
+  const Sequences read = sequences_of(texts);
+  Pass pass = Pass::inference();
+  const Tensor both = model.read_both_sides(read, pass, {});
+  for (const std::int64_t row : {0, 8}) {  // of texts of 5 and 7 tokens
+    Texts changed = texts;
+    std::int64_t& next = row == 0 ? changed[0][1] : changed[2][2];
+    next = 4 + (next - 4 + 11) % 30;
+    const Tensor otherwise = model.read_both_sides(sequences_of(changed), pass, {});
+    EXPECT_GT(largest_of((otherwise - both).narrow(0, row, 1)), 1e-6 * largest_of(both)) << "sees the next token";
+    expect_alike(otherwise.narrow(0, 5, 2), both.narrow(0, 5, 2));  // of another text
+  }
+  const Selection selected = select({1, 6, 13}, read.layout, test_device());
+  expect_alike(model.read_both_sides(read, pass, selected), selected.of(both));
+  const ops::PlainOps plain;
+  expect_alike(model.read_both_sides(read, pass, {}), both);
+}
+
+TEST(HybridModels, OfEveryCombinationOfBlocksReadFromLeftToRightAndBothSides) {
+  const auto draw = [](RandomStream& random) {
+    LanguageOptions options = drawn_language(random);
+    options.memory = 0;
+    return options;
+  };
+  const auto make = [](const LanguageOptions& options) {
+    return with_random_weights(options, PretrainingKind::hybrid);
+  };
+  for_each_combination(draw, make, [](const LanguageOptions& /*options*/, auto& model) {
+    const at::NoGradGuard no_grad;
+    expect_both_readings(model);
   });
 }
 

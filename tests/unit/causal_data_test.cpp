@@ -1,6 +1,7 @@
 // What a language model is trained on: one stream of documents in, segments and the next token of each out.
 #include "data/batch/sources.hpp"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -188,6 +189,46 @@ TEST_F(CausalDataTest, ShuffledDocumentsStayWholeInALane) {
     }
   }
   EXPECT_EQ(orders.size(), 3U);
+}
+
+// With 4 segments in a batch, 3/8 of them are 2, 1, 2, 1 …
+TEST_F(CausalDataTest, OfAHybridIsMaskedInTheShareThatIsNotCausal) {
+  const MaskVocabulary vocabulary(tokenizer_);
+  const CausalDataConfig causal{.length = 8, .max_tokens = 32, .seed = 3};
+  CausalDataConfig config = causal;
+  config.hybrid =
+      HybridConfig{.causal_share = 0.375, .masking = {.masked = 1, .replaced = 0}, .vocabulary = vocabulary};
+  CausalData data = make(config), again = make(config), alone = make(causal);
+  Ids masked_places;
+  for (std::int64_t b = 0; b < data.num_batches(); ++b) {
+    const LanguageBatch batch = data.batch(b), whole = alone.batch(b);
+    if (whole.tokens.layout.num_tokens() < 32) continue;  // the last batch, and that with the end of the stream
+    expect_successors(batch);
+    const std::int64_t count = batch.tokens.layout.size();
+    EXPECT_EQ(count, b % 2 == 0 ? 2 : 1);
+    EXPECT_EQ(batch.lines, whole.lines);
+    EXPECT_TRUE(at::equal(batch.tokens.ids_M, whole.tokens.ids_M.narrow(0, 0, 8 * count)));
+    // The others are [CLS], six tokens of the segment and [SEP], once the masked tokens are put back.
+    const PretrainingBatch& masked = batch.masked;
+    Ids ids = ids_of(masked.input.tokens.ids_M);
+    EXPECT_EQ(std::ranges::count(ids, vocabulary.mask), std::ssize(masked.masked));
+    ASSERT_EQ(masked.labels_K.size(0), std::ssize(masked.masked));
+    for (std::size_t k = 0; k < masked.masked.size(); ++k) ids[masked.masked[k]] = ids_of(masked.labels_K)[k];
+    Ids expected, read = ids_of(whole.tokens.ids_M);
+    std::ranges::replace(read, end_, std::int64_t{vocabulary.sep});
+    for (std::int64_t row = count; row < 4; ++row) {
+      expected.push_back(vocabulary.cls);
+      expected.insert(expected.end(), read.begin() + 8 * row, read.begin() + 8 * row + 6);
+      expected.push_back(vocabulary.sep);
+    }
+    EXPECT_EQ(ids, expected);
+    EXPECT_TRUE(at::equal(again.batch(b).masked.input.tokens.ids_M, masked.input.tokens.ids_M));
+    for (const std::int64_t row : masked.masked) masked_places.push_back(row % 8);
+  }
+  EXPECT_GT(std::set<std::int64_t>(masked_places.begin(), masked_places.end()).size(), 3U) << "of six";
+  again.begin_epoch(1);
+  again.begin_epoch(0);
+  EXPECT_EQ(again.batch(1).masked.masked, data.batch(1).masked.masked);
 }
 
 TEST_F(CausalDataTest, IsAFunctionOfSeedEpochAndNumber) {

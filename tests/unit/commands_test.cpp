@@ -161,7 +161,8 @@ TEST_F(RunKindTest, OfALanguageModelIsNamedByItsCommand) {
   write("run.json", record_of_kind(RunKind::language).dump());
   EXPECT_EQ(user_error_of([&] { check_is_run(run_.path(), RunKind::pretrain); }),
             run_.path().string() +
-                ": a run of attend pretrain --objective causal, expected one of attend pretrain --objective masked or "
+                ": a run of attend pretrain --objective causal or hybrid, expected one of attend pretrain --objective "
+                "masked or "
                 "permuted");
 }
 

@@ -34,7 +34,9 @@ class EncoderUse : public testing::Test {
   }
 
   // The probability of the likeliest filling of the first gap.
-  double best(const std::string& text) { return fill_masks(*model_, tokenizer_, text, 1).masks[0][0].probability; }
+  double best(const std::string& text) {
+    return fill_masks(MaskFiller::of(model_), tokenizer_, text, 1).masks[0][0].probability;
+  }
 
   // The hidden states of "[CLS] text [SEP]", read alone.
   torch::Tensor states(const std::string& text) {
@@ -81,15 +83,15 @@ TEST_F(EncoderUse, FillingAGapReadsASpaceBehindTheGapOnlyWhereThereIsOne) {
 TEST_F(EncoderUse, FillingIsCutWhereTheEncoderStopsReading) {
   const auto sizes = [&](const std::string& text) {
     std::vector<std::size_t> found;
-    for (const std::vector<Filling>& mask : fill_masks(*model_, tokenizer_, text, 2).masks)
+    for (const std::vector<Filling>& mask : fill_masks(MaskFiller::of(model_), tokenizer_, text, 2).masks)
       found.push_back(mask.size());
     return found;
   };
   const std::string dogs = "a dog a dog a dog a dog a dog ";  // more than the 24 positions
   EXPECT_EQ(sizes("a [MASK]" + dogs), (std::vector<std::size_t>{2}));
   EXPECT_EQ(sizes("a [MASK] " + dogs + "[MASK] [MASK]"), (std::vector<std::size_t>{2, 0, 0}));
-  EXPECT_TRUE(fill_masks(*model_, tokenizer_, "a [MASK]" + dogs, 2).cut);
-  EXPECT_FALSE(fill_masks(*model_, tokenizer_, "a [MASK] .", 2).cut);
+  EXPECT_TRUE(fill_masks(MaskFiller::of(model_), tokenizer_, "a [MASK]" + dogs, 2).cut);
+  EXPECT_FALSE(fill_masks(MaskFiller::of(model_), tokenizer_, "a [MASK] .", 2).cut);
   EXPECT_EQ(sizes("a dog"), (std::vector<std::size_t>{}));
   std::string masks;
   for (int i = 0; i < 30; ++i) masks += "[MASK]";

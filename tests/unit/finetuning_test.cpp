@@ -123,7 +123,8 @@ TEST_P(Finetuning, EachLayerMovesByTheDecayTimesTheOneAbove) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Encoders, Finetuning,
-                         testing::Values(TextEncoderKind::bert, TextEncoderKind::lstm, TextEncoderKind::language),
+                         testing::Values(TextEncoderKind::bert, TextEncoderKind::lstm, TextEncoderKind::language,
+                                         TextEncoderKind::hybrid),
                          [](const auto& instance) { return std::string(name_of(instance.param)); });
 
 class LabelWeights : public Finetuning {

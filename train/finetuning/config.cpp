@@ -15,7 +15,9 @@ void FinetuningConfig::refuse_contradictions(const OptionOrigins& origins) const
     throw UserError(origins("tokenizer") + ": --init-from already determines the tokenizer", "leave one of them out");
   }
   if (model.model == TextEncoderKind::bert) resolve_stack(model.encoder, StackUse::masked);
-  if (model.model == TextEncoderKind::language) check_language_options(model.language());
+  if (model.model == TextEncoderKind::language || model.model == TextEncoderKind::hybrid) {
+    check_language_options(model.language());
+  }
   trainer.refuse_several(model.encoder.block.norm_kind, origins);
   const StackOptions& encoder = model.encoder;
   const std::int64_t layers = model.model == TextEncoderKind::lstm ? encoder.layers.value_or(1)

@@ -63,7 +63,10 @@ struct Ancestor {
                       .task = {},
                       .pretraining = {},
                       .imported = !was_trained(run)};
-    if (ancestor.kind == RunKind::language) ancestor.model.model = TextEncoderKind::language;
+    if (ancestor.kind == RunKind::language) {
+      const bool hybrid = objective_of_run(run) == PretrainingKind::hybrid;
+      ancestor.model.model = hybrid ? TextEncoderKind::hybrid : TextEncoderKind::language;
+    }
     if (!ancestor.is_pretrained()) {
       ancestor.task = load_run_task(run);
     } else if (!ancestor.imported) {
@@ -93,7 +96,7 @@ std::optional<Pooling> default_pooling(const TextModelOptions& model, const Labe
                                        const std::optional<Ancestor>& ancestor) {
   if (!is_of_sequences(task.kind)) return std::nullopt;
   if (ancestor && ancestor->pools_as(task)) return ancestor->model.pooling_of_run();
-  if (model.model != TextEncoderKind::bert || (ancestor && ancestor->imported)) return model.pooling_of_run();
+  if (!model.attends_to_both_sides() || (ancestor && ancestor->imported)) return model.pooling_of_run();
   if (task.text.size() == 2) return Pooling::alignment;
   return !ancestor || ancestor->teaches_cls() ? Pooling::cls : Pooling::mean;
 }
@@ -202,7 +205,7 @@ class FinetuningJob : public Job {
  private:
   void choose_pooling() {
     if (!config_.model.pooling) config_.model.pooling = default_pooling(config_.model, task_, ancestor_);
-    const bool reads_cls = config_.model.model == TextEncoderKind::bert && config_.model.pooling == Pooling::cls;
+    const bool reads_cls = config_.model.attends_to_both_sides() && config_.model.pooling == Pooling::cls;
     if (!reads_cls || !ancestor_ || ancestor_->imported || ancestor_->teaches_cls()) return;
     log::warn(
         "[CLS] is untrained in {}, whose training had no objective on it: use --pooling mean, or an encoder pretrained "

@@ -47,6 +47,7 @@ std::vector<Phase> short_first(double share, std::int64_t length, std::int64_t m
 struct PretrainingConfig {
   RunConfig run = {};
   PretrainingKind objective = PretrainingKind::masked;
+  double causal_share = 0.0625;  // 1 : 15, as in the authors' best small model
   std::vector<std::string> train;
   std::vector<std::string> valid;
   std::vector<std::string> tokenizer;
@@ -74,20 +75,29 @@ struct PretrainingConfig {
     visit.group("Data");
     visit("objective", self.objective,
           {.help = "what to predict: masked tokens from both sides (masked: a BERT), tokens from those before them in "
-                   "a random order (permuted: an encoder like XLNet), or each token from those before it (causal: a "
-                   "language model, whose default --norm is pre)"});
+                   "a random order (permuted: an encoder like XLNet), each token from those before it (causal: a "
+                   "language model, whose default --norm is pre), or both this and masked tokens (hybrid: a language "
+                   "model that is an encoder, too, like GPT-BERT)"});
+    visit("causal-share", self.causal_share,
+          {.help = "fraction of sequences in which each token is predicted from those before it; in the others, masked "
+                   "tokens are predicted from both sides",
+           .min = 0,
+           .max = 1,
+           .only = {"objective", {"hybrid"}}});
     visit("train", self.train,
           {.help = "training text: one sentence or paragraph per line, a blank line between documents; plain or .gz",
            .file = FileUse::read,
            .required = true,
            .may_change = true,
            .identifies = false});
-    visit("valid", self.valid,
-          {.help = "validation text; tokens are masked as in the BERT paper, with the same masks at every validation, "
-                   "or are predicted in the same orders; with --objective causal, all tokens are predicted",
-           .file = FileUse::read,
-           .may_change = true,
-           .identifies = false});
+    visit(
+        "valid", self.valid,
+        {.help = "validation text; tokens are masked as in the BERT paper, with the same masks at every validation, "
+                 "or are predicted in the same orders; with --objective causal, all tokens are predicted, with hybrid "
+                 "in both ways",
+         .file = FileUse::read,
+         .may_change = true,
+         .identifies = false});
     visit("tokenizer", self.tokenizer,
           {.help = "tokenizer; none: train one on the training text", .file = FileUse::read, .identifies = false});
     visit(
@@ -135,7 +145,9 @@ struct PretrainingConfig {
   // The longest sequence length of all phases.
   std::int64_t longest() const;
 
-  bool is_causal() const { return objective == PretrainingKind::causal; }
+  bool is_hybrid() const { return objective == PretrainingKind::hybrid; }
+  // True if it trains a language model.
+  bool is_causal() const { return objective == PretrainingKind::causal || is_hybrid(); }
 
   Facts facts() const { return is_causal() ? model.facts() : LanguageOptions().facts(); }
   // True if the relation of two parts of a sequence is an objective.
@@ -145,6 +157,7 @@ struct PretrainingConfig {
 
   // The metrics of validation that may choose the best checkpoint.
   std::vector<std::string> metric_names() const {
+    if (is_hybrid()) return {"loss", "causal_loss", "causal_accuracy", "masked_loss", "masked_accuracy"};
     std::vector<std::string> names = {"loss", "ppl", "accuracy"};
     if (relates_parts()) names.emplace_back("sequence_accuracy");
     return names;

@@ -155,7 +155,7 @@ class MaskedJob final : public PretrainingJob {
   }
 };
 
-// A language model, which predicts each token from those before it.
+// A language model, which predicts each token from those before it, and as a hybrid masked tokens, too.
 class CausalJob final : public PretrainingJob {
  public:
   using PretrainingJob::PretrainingJob;
@@ -165,14 +165,14 @@ class CausalJob final : public PretrainingJob {
   void adopt_model(const OptionOrigins& origins) override { adopt(config_.model, kind(), origins); }
 
   std::unique_ptr<Task> make_task(bool initial_weights) override {
-    const LanguageModel model = make_language_model(config_.model, tokenizer_->size());
+    const LanguageModel model = make_language_model(config_.model, tokenizer_->size(), config_.objective);
     initialise_weights(*model, initial_weights, [&](const fs::path& weights) { load_weights(weights, *model); });
     return std::make_unique<LanguageTask>(model, *tokenizer_, config_, std::move(*train_), std::move(valid_));
   }
 
  private:
   Tokenizer load_tokenizer(const fs::path& file) const override {
-    Tokenizer tokenizer = Tokenizer::load(file);
+    Tokenizer tokenizer = config_.is_hybrid() ? load_encoder_tokenizer(file) : Tokenizer::load(file);
     check_ends_texts(tokenizer, file);
     return tokenizer;
   }
@@ -204,7 +204,8 @@ void pretrain(const PretrainingConfig& given, const OptionOrigins& origins, cons
     return train(job, origins, hooks);
   }
   if (!config.model.is_recurrent() && config.model.stack.block.norm == NormPlace::post) {
-    log::info("{}: post; the default of --objective causal, and GPT-2's, is pre", origins("norm"));
+    log::info("{}: post; the default of --objective {}, and GPT-2's, is pre", origins("norm"),
+              name_of(config.objective));
   }
   CausalJob job(config);
   train(job, origins, hooks);

@@ -48,18 +48,29 @@ class PretrainingObjective : public Objective<PretrainingBatch> {
   BertForPretraining model_;
 };
 
+// The masked tokens of a hybrid model's batch, predicted from the states before them.
+ops::CrossEntropy predict_masked(const LanguageModelImpl& model, const PretrainingBatch& batch, Pass& pass);
+
 // The objective of a language model: the cross-entropy of each token, given those before it.
 //
 // A model that carries state from one segment of a text to the next (truncated backpropagation through time) starts
 // from the state after the previous batch of the same lane (data/batch/sources.hpp). An update that is abandoned
 // leaves the carried state unchanged.
+//
+// A hybrid model (models/language/families.hpp) also predicts masked tokens. The loss is then the mean over all
+// sequences of the mean over the tokens that are predicted in each kind of them, so that a share of sequences is a
+// share of the loss, although those read from left to right have many more predictions.
 class LanguageObjective : public Objective<LanguageBatch> {
  public:
   // For a model that carries state: batches of `lanes` lanes, each of `rows` segments. Otherwise `lanes` is 0.
   LanguageObjective(LanguageModel model, std::int64_t lanes, std::int64_t rows, torch::Device device);
 
   std::vector<LossTerm> terms(const LanguageBatch& batch) const override {
-    return {{.name = "loss", .weight = 1, .count = batch.labels_M.size(0), .has_perplexity = true}};
+    const bool hybrid = model_->is_hybrid();
+    return {{.name = "loss",
+             .weight = 1,
+             .count = hybrid ? std::ssize(batch.lines) : batch.labels_M.size(0),
+             .has_perplexity = !hybrid}};
   }
   std::vector<LossSum> losses(const LanguageBatch& batch, Pass& pass) const override;
   void show(const LanguageBatch& batch, Watch& watch) const override;
@@ -69,6 +80,8 @@ class LanguageObjective : public Objective<LanguageBatch> {
   void update_made(std::span<const double> means) override;
 
  private:
+  LossSum hybrid_loss(const LanguageBatch& batch, Pass& pass) const;
+
   LanguageModel model_;
   std::vector<std::vector<torch::Tensor>> carried_;        // parts of each lane, fp32
   mutable std::vector<std::vector<torch::Tensor>> after_;  // the same after this update

@@ -143,18 +143,25 @@ LanguageTask::LanguageTask(LanguageModel model, const Tokenizer& tokenizer, cons
   batches_per_epoch_ = training_data().num_batches();
   if (!valid_) return;
   const bool carries = config.model.carries();  // in one lane, so that all models read the same text
-  held_out_.emplace(*valid_, tokenizer.special().eos,
-                    CausalDataConfig{.length = config.instances.length,
-                                     .max_tokens = carries ? config.instances.length : *config.max_tokens,
-                                     .lanes = carries ? 1 : 0});
+  CausalDataConfig held_out{.length = config.instances.length,
+                            .max_tokens = carries ? config.instances.length : *config.max_tokens,
+                            .lanes = carries ? 1 : 0};
+  held_out_.emplace(*valid_, tokenizer.special().eos, held_out);
+  if (!config.is_hybrid()) return;
+  held_out.hybrid = HybridConfig{.vocabulary = MaskVocabulary(tokenizer)};  // the masking of the BERT paper
+  masked_held_out_.emplace(*valid_, tokenizer.special().eos, held_out);
 }
 
 CausalData LanguageTask::training_data() const {
-  return {train_, tokenizer_.special().eos,
-          CausalDataConfig{.length = config_.instances.length,
-                           .max_tokens = *config_.max_tokens,
-                           .lanes = lanes_of(config_),
-                           .seed = config_.trainer.seed}};
+  CausalDataConfig data{.length = config_.instances.length,
+                        .max_tokens = *config_.max_tokens,
+                        .lanes = lanes_of(config_),
+                        .seed = config_.trainer.seed};
+  if (config_.is_hybrid()) {
+    data.hybrid = HybridConfig{
+        .causal_share = config_.causal_share, .masking = config_.masking, .vocabulary = MaskVocabulary(tokenizer_)};
+  }
+  return {train_, tokenizer_.special().eos, data};
 }
 
 MicroBatch LanguageTask::largest() {
@@ -170,22 +177,39 @@ MicroBatch LanguageTask::largest() {
 
 std::vector<ValidationMetric> LanguageTask::validate(const std::filesystem::path& /*run*/, std::int64_t /*step*/,
                                                      Ranks& ranks) {
-  std::array<double, 3> sums = {};
-  auto& [nll, count, correct] = sums;
+  // The mean loss of the tokens that `predict` predicts, and their accuracy in percent.
+  const auto measure = [&](const CausalData& data, const auto& predict) {
+    std::array<double, 3> sums = {};
+    auto& [nll, count, correct] = sums;
+    measure_held_out(data, config_.valid_tokens, ranks, [&](const LanguageBatch& batch) {
+      Pass pass = Pass::inference();
+      const ops::CrossEntropy result = predict(batch, pass);
+      nll += result.nll().item<double>();
+      count += static_cast<double>(result.nll_M.size(0));
+      correct += result.num_correct.item<double>();
+    });
+    ranks.sum(sums);
+    return std::pair(nll / count, 100 * correct / count);
+  };
   Carried carried;  // if the model has one, there is a single rank
-  measure_held_out(*held_out_, config_.valid_tokens, ranks, [&](const LanguageBatch& batch) {
-    Pass pass = Pass::inference();
+  const auto [loss, accuracy] = measure(*held_out_, [&](const LanguageBatch& batch, Pass& pass) {
     const torch::Tensor hidden_MH = model_->forward(batch.tokens, pass, &carried);
-    const ops::CrossEntropy result = ops::cross_entropy(hidden_MH, model_->output_table(), {}, batch.labels_M, 0);
-    nll += result.nll().item<double>();
-    count += static_cast<double>(tokens_of(batch));
-    correct += result.num_correct.item<double>();
+    return ops::cross_entropy(hidden_MH, model_->output_table(), {}, batch.labels_M, 0);
   });
-  ranks.sum(sums);
-  const double loss = nll / count;
-  return {{.name = "loss", .value = loss},
-          {.name = "ppl", .value = std::exp(loss)},
-          {.name = "accuracy", .value = 100 * correct / count}};
+  if (!masked_held_out_) {
+    return {{.name = "loss", .value = loss},
+            {.name = "ppl", .value = std::exp(loss)},
+            {.name = "accuracy", .value = accuracy}};
+  }
+  const auto [masked_loss, masked_accuracy] = measure(*masked_held_out_, [&](const LanguageBatch& batch, Pass& pass) {
+    return predict_masked(*model_, batch.masked, pass);
+  });
+  const double share = config_.causal_share;
+  return {{.name = "loss", .value = share * loss + (1 - share) * masked_loss},
+          {.name = "causal_loss", .value = loss},
+          {.name = "causal_accuracy", .value = accuracy},
+          {.name = "masked_loss", .value = masked_loss},
+          {.name = "masked_accuracy", .value = masked_accuracy}};
 }
 
 }  // namespace attend

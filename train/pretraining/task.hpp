@@ -92,16 +92,19 @@ class LanguageTask : public RawTextTask<LanguageModel, LanguageBatch, CausalData
 
   // With a memory, a batch that finds it full; this overwrites the state of the objective.
   MicroBatch largest() override;
-  // Loss, perplexity and accuracy over the first --valid-tokens tokens of the text; state is carried as in training.
+  // Loss, perplexity and accuracy over the first --valid-tokens tokens of the text; state is carried as in training. Of
+  // a hybrid, loss and accuracy of both predictions in all of these segments, and the trained loss.
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
  private:
   std::unique_ptr<BatchStream<LanguageBatch>> stream_from(DataPosition position, Shard shard) override {
     return std::make_unique<BatchStream<LanguageBatch>>(training_data(), position, shard);
   }
-  std::int64_t tokens_of(const LanguageBatch& batch) const override { return batch.labels_M.size(0); }
+  std::int64_t tokens_of(const LanguageBatch& batch) const override { return batch.num_tokens(); }
   std::vector<std::int64_t> lines_of(const LanguageBatch& batch) const override { return batch.lines; }
   CausalData training_data() const;
+
+  std::optional<CausalData> masked_held_out_;  // of a hybrid: the same segments as held_out_
 };
 
 }  // namespace attend
