@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -102,9 +103,9 @@ class ScorePrinter {
   void print(const TextScore& better, const TextScore& worse, const MinimalPair* pair = nullptr) {
     better_.add(better);
     worse_.add(worse);
-    const bool is_correct = pair == nullptr
-                                ? table_.add(better.log_prob(), worse.log_prob(), {}, {})
-                                : table_.add(better.log_prob(), worse.log_prob(), pair->kind, pair->distance);
+    const bool is_correct =
+        pair == nullptr ? table_.add(better.log_prob(), worse.log_prob(), {}, {})
+                        : table_.add(better.log_prob(), worse.log_prob(), pair->kind, pair->distance, pair->term);
     if (!config_.json) {
       std::cout << text_of(better) << '\t' << text_of(worse);
       if (pair != nullptr) std::cout << '\t' << (is_correct ? "right" : "wrong");
@@ -117,6 +118,7 @@ class ScorePrinter {
       object["contrast"] = json_of(worse);
     } else {
       if (!pair->kind.empty()) object["kind"] = pair->kind;
+      if (!pair->term.empty()) object["term"] = pair->term;
       if (pair->distance) object["distance"] = *pair->distance;
       object["better"] = json_of(better);
       object["worse"] = json_of(worse);
@@ -130,7 +132,7 @@ class ScorePrinter {
     const bool has_contrast = !config_.contrast.empty();
     if (config_.json) print_summary(json_of(better_), has_contrast ? "contrast" : "");
     report(name_of_input(file), better_);
-    if (has_contrast) report(name_of_input(config_.contrast), worse_);
+    if (has_contrast) report(name_of_input(config_.contrast[0]), worse_);
     warn_of_cut_sources(name_of_input(config_.source));
     if (has_contrast) report_accuracies();
   }
@@ -199,6 +201,7 @@ class ScorePrinter {
       summary[worse] = json_of(worse_);
       summary["accuracy"] = json_of(table_.all);
       for (const auto& [kind, tally] : table_.kinds) summary["kinds"][kind] = json_of(tally);
+      for (const auto& [term, tally] : table_.terms) summary["terms"][term] = json_of(tally);
       for (const auto& [distance, tally] : table_.distances) {
         summary["distances"][std::to_string(distance)] = json_of(tally);
       }
@@ -226,10 +229,11 @@ class ScorePrinter {
     if (cut.count > 0) log::warn("{}: {}", name, cut.report(pieces));
   }
 
-  // "accuracy  96.0 % (48 of 50 pairs); 95 % interval 86.5 to 98.9", and such a line for each kind and distance.
+  // "accuracy  96.0 % (48 of 50 pairs); 95 % interval 86.5 to 98.9", and such a line for each kind, term and distance.
   void report_accuracies() const {
     std::vector<std::pair<std::string, ContrastTally>> rows = {{"accuracy", table_.all}};
     rows.insert(rows.end(), table_.kinds.begin(), table_.kinds.end());
+    rows.insert(rows.end(), table_.terms.begin(), table_.terms.end());
     for (const auto& [distance, tally] : table_.distances) {
       rows.emplace_back(fmt::format("distance {}", distance), tally);
     }
@@ -253,7 +257,10 @@ class ScorePrinter {
 
 void score_pairs(const ScoreCommandConfig& config, PairsOf what) {
   constexpr std::size_t kPairsInWindow = 1024;
-  std::vector<MinimalPair> pairs = read_minimal_pairs(config.contrast, what);
+  std::vector<MinimalPair> pairs;
+  for (const std::string& file : config.contrast) {
+    std::ranges::move(read_minimal_pairs(file, what), std::back_inserter(pairs));
+  }
   FactorReader factors(config.factors.source_factors);
   for (MinimalPair& pair : pairs) factors.add_to(pair.source);
   factors.finish();
@@ -274,7 +281,7 @@ void score_lines(const ScoreCommandConfig& config, bool translations) {
   const std::string& file = translations ? config.source : config.input;
   std::vector<std::string> files;
   if (translations) files.push_back(config.target);
-  if (!config.contrast.empty()) files.push_back(config.contrast);
+  files.insert(files.end(), config.contrast.begin(), config.contrast.end());
   InputLines input(file, {});  // opened first, to report an unreadable file at once
   AlignedLines beside(files, name_of_input(file));
   FactorReader factors(config.factors.source_factors);
@@ -335,7 +342,11 @@ void check_translations(const ScoreCommandConfig& config) {
   }
 }
 
-void run(const ScoreCommandConfig& config, const OptionOrigins& /*origins*/) {
+void run(const ScoreCommandConfig& config, const OptionOrigins& origins) {
+  if (!config.target.empty() && config.contrast.size() > 1) {
+    throw UserError(fmt::format("{}: {} files, but with --target one", origins("contrast"), config.contrast.size()),
+                    "name the file with a worse translation for each line of --target");
+  }
   const bool translations = kind_of_run(config.run) == RunKind::train;
   signals::install();
   at::set_num_threads(static_cast<int>(config.score.threads));

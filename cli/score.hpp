@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/options.hpp"
@@ -19,7 +20,7 @@ struct ScoreCommandConfig {
   std::string source;
   std::string target;
   std::string input = "-";
-  std::string contrast;
+  std::vector<std::string> contrast;
   bool within_word = false;
   std::optional<std::int64_t> window;
   FactorFiles factors;
@@ -48,9 +49,9 @@ struct ScoreCommandConfig {
           {.help = "translations of the source text, line by line", .file = FileUse::read, .only = kTranslations});
     visit("contrast", self.contrast,
           {.help = "minimal pairs; the accuracy is the fraction of pairs whose better text has the higher probability. "
-                   "With --target: a file with a worse translation for each of its lines. Otherwise: lines with a "
-                   "better and a worse sentence, for a translation model after their source; optionally after the kind "
-                   "of the error, or its kind and distance; all separated by tabs",
+                   "With --target: a file with a worse translation for each of its lines. Otherwise: files of lines "
+                   "with a better and a worse sentence, for a translation model after their source; optionally after "
+                   "the kind of the error, or its kind and distance; all separated by tabs; or *.jsonl of BLiMP",
            .file = FileUse::read});
     visit.group("Scoring", kTexts);
     visit("input", self.input,

@@ -114,8 +114,9 @@ double ContrastTally::accuracy() const { return static_cast<double>(correct) / s
 metrics::Interval ContrastTally::interval() const { return metrics::wilson(correct, pairs); }
 
 bool ContrastTable::add(double log_prob, double contrast_log_prob, const std::string& kind,
-                        const std::optional<std::int64_t>& distance) {
+                        const std::optional<std::int64_t>& distance, const std::string& term) {
   if (!kind.empty()) kinds[kind].add(log_prob, contrast_log_prob);
+  if (!term.empty()) terms[term].add(log_prob, contrast_log_prob);
   if (distance) distances[*distance].add(log_prob, contrast_log_prob);
   return all.add(log_prob, contrast_log_prob);
 }

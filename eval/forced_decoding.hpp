@@ -94,16 +94,16 @@ struct ContrastTally {
   metrics::Interval interval() const;                   // Wilson's, 95 %, of independent pairs
 };
 
-// The same for all pairs, for those of each kind of error, and for those of each distance, such as the words between a
-// subject and its verb (Linzen, Dupoux and Goldberg 2016, arXiv 1611.01368).
+// The same for all pairs, for those of each kind of error and each term of BLiMP, and for those of each distance, such
+// as the words between a subject and its verb (Linzen, Dupoux and Goldberg 2016, arXiv 1611.01368).
 struct ContrastTable {
   ContrastTally all;
-  std::map<std::string, ContrastTally> kinds;
+  std::map<std::string, ContrastTally> kinds, terms;
   std::map<std::int64_t, ContrastTally> distances;
 
-  // True if the pair is correct. A pair without a kind or a distance counts among all alone.
+  // True if the pair is correct. A pair without a kind, a distance or a term counts among all alone.
   bool add(double log_prob, double contrast_log_prob, const std::string& kind,
-           const std::optional<std::int64_t>& distance);
+           const std::optional<std::int64_t>& distance, const std::string& term = {});
 };
 
 }  // namespace attend

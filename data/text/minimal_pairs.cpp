@@ -3,8 +3,11 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "core/text.hpp"
 #include "data/text/lines.hpp"
 #include "data/text/table.hpp"
@@ -54,6 +57,32 @@ MinimalPair pair_of(std::vector<std::string>& fields, const PairForms& forms, co
   return pair;
 }
 
+// A line of BLiMP; `file_kind`: the kind without a UID.
+MinimalPair pair_of_json(const std::string& line, const std::string& file_kind, const std::string& place) {
+  const nlohmann::json object = parse_json(line, place);
+  if (!object.is_object()) {
+    throw UserError(place + ": not an object", "write lines {\"sentence_good\": \"…\", \"sentence_bad\": \"…\"}");
+  }
+  const auto sentence = [&](const char* key) {
+    std::string text = as_one_line(json_member<std::string>(object, key, place));
+    if (is_blank(text)) throw UserError(fmt::format("{}: \"{}\" is blank", place, key), "give a sentence");
+    return text;
+  };
+  const auto name = [&](const char* key, std::string otherwise) {
+    return object.contains(key) ? as_one_line(json_member<std::string>(object, key, place)) : std::move(otherwise);
+  };
+  return {.kind = name("UID", file_kind),
+          .term = name("linguistics_term", ""),
+          .better = sentence("sentence_good"),
+          .worse = sentence("sentence_bad")};
+}
+
+// The name of a *.jsonl or *.jsonl.gz without these endings; nullopt for other files.
+std::optional<std::string> name_of_jsonl(const std::filesystem::path& path) {
+  const std::filesystem::path plain = path.extension() == ".gz" ? path.stem() : path.filename();
+  return plain.extension() == ".jsonl" ? std::optional(plain.stem().string()) : std::nullopt;
+}
+
 bool ends_as_sentence(std::string_view text) {
   constexpr std::string_view kEnds[] = {".", "!", "?", "\u3002", "\uff01", "\uff1f"};
   return std::ranges::any_of(kEnds, [&](std::string_view end) { return text.ends_with(end); });
@@ -84,10 +113,19 @@ void refuse_pairs_of_the_other_kind(std::span<const MinimalPair> pairs, PairsOf 
 
 std::vector<MinimalPair> read_minimal_pairs(const std::filesystem::path& path, PairsOf what) {
   const PairForms& forms = what == PairsOf::texts ? kTextForms : kTranslationForms;
+  const std::optional<std::string> blimp = name_of_jsonl(path);
+  if (blimp && what == PairsOf::translations) {
+    throw UserError(path.string() + ": pairs of sentences without the sources that they translate",
+                    "give them to a language model or a BERT; " + std::string(forms.remedy));
+  }
   LineReader reader(path);
   std::vector<MinimalPair> pairs;
   std::size_t count = 0;  // of fields
   for (std::string line; reader.next(line);) {
+    if (blimp) {
+      pairs.push_back(pair_of_json(line, *blimp, reader.place()));
+      continue;
+    }
     std::vector<std::string> fields = split_at(line, '\t');
     if (pairs.empty() && fields.size() >= forms.sentences && fields.size() <= forms.sentences + 2) {
       count = fields.size();

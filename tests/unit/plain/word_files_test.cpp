@@ -58,6 +58,39 @@ TEST_F(MinimalPairs, MistakesAreNamedByFileAndLine) {
   EXPECT_EQ(refusal(""), "pairs.tsv: empty");
 }
 
+TEST_F(MinimalPairs, OfBlimpAreObjectsInLines) {
+  const auto read_jsonl = [&](const std::string& text, PairsOf what = PairsOf::texts) {
+    return read_minimal_pairs(write("agreement.jsonl", text), what);
+  };
+  const auto pairs =
+      read_jsonl(R"({"sentence_good": "Birds sing.", "sentence_bad": "Birds sings.", "field": "morphology", )"
+                 R"("linguistics_term": "agreement", "UID": "plural", "one_prefix_method": true, "pairID": "0"})"
+                 "\n"
+                 R"({"sentence_bad": "He \"see\".", "sentence_good": "He \"sees\"."})");
+  ASSERT_EQ(pairs.size(), 2U);
+  EXPECT_EQ(pairs[0].kind, "plural");
+  EXPECT_EQ(pairs[0].term, "agreement");
+  EXPECT_EQ(pairs[0].better, "Birds sing.");
+  EXPECT_EQ(pairs[0].worse, "Birds sings.");
+  EXPECT_EQ(pairs[1].kind, "agreement") << "the name of the file";
+  EXPECT_EQ(pairs[1].term, "");
+  EXPECT_EQ(pairs[1].better, "He \"sees\".");
+  const std::string good = R"({"sentence_good": "a", "sentence_bad": "b"})";
+  const auto says = [&](const std::string& text, PairsOf what = PairsOf::texts) {
+    return without_place(user_error_of([&] { read_jsonl(text, what); }), directory_.path().string() + "/");
+  };
+  EXPECT_EQ(says(good + "\n{\"sentence_good\": \"a\"}"), "agreement.jsonl:2: \"sentence_bad\" is missing");
+  EXPECT_EQ(says(R"({"sentence_good": "a", "sentence_bad": 3})"),
+            "agreement.jsonl:1: \"sentence_bad\" has the wrong type, number");
+  EXPECT_EQ(says(R"({"sentence_good": " ", "sentence_bad": "b"})"), "agreement.jsonl:1: \"sentence_good\" is blank");
+  EXPECT_EQ(read_jsonl(good + "\n" + R"({"sentence_good": "a", "sentence_bad": "a"})").size(), 2U) << "as published";
+  EXPECT_EQ(says(good + "\n[1]"), "agreement.jsonl:2: not an object");
+  EXPECT_TRUE(says(good + "\na\tb").starts_with("agreement.jsonl:2: ")) << "not JSON";
+  EXPECT_EQ(says(good, PairsOf::translations),
+            "agreement.jsonl: pairs of sentences without the sources that they translate");
+  EXPECT_EQ(says(""), "agreement.jsonl: empty");
+}
+
 TEST_F(MinimalPairs, OfTranslationsHaveASourceBeforeTheBetterOne) {
   const auto plain = read("Him.\tEr.\tSie.\n", PairsOf::translations);
   ASSERT_EQ(plain.size(), 1U);
