@@ -16,6 +16,7 @@ void run(const ToyConfig& config, const OptionOrigins&) {
   }
   log::info("{}/{{train,valid,test}}.en.tags: a part of speech for each English word", config.directory);
   log::info("{}/test.align: gold word alignments of the test set", config.directory);
+  log::info("{}/{{train,valid,test}}.{{en,de}}.antecedents: the nouns that pronouns stand for", config.directory);
   for (const ToySet& set : corpus.translation) {
     if (set.trees == 0) continue;
     log::info("{}/trees.{}.{{en,de}}.conllu: dependency trees of the first {}", config.directory, set.name,

@@ -7,6 +7,7 @@
 
 #include "core/random.hpp"
 #include "data/toy/draw.hpp"
+#include "data/toy/reference.hpp"
 
 namespace attend::toy {
 namespace {
@@ -222,7 +223,26 @@ class Contrasts : private PlainClauses {
     return pair(better, to_text(say(sentence)), 0);
   }
 
+  // German has no object one word behind the noun.
+  MinimalPair one_candidate(bool is_object) { return reference(false, is_object && distance_ > 1); }
+  MinimalPair two_candidates(bool is_object) { return reference(true, is_object && distance_ > 1); }
+
  private:
+  MinimalPair reference(bool has_rival, bool is_object) {
+    Reference drawn = invent_reference(random_, has_rival, is_object);
+    NounPhrase *it = nullptr, *noun = nullptr;
+    for (Clause& clause : drawn.sentence.clauses) {
+      for_each_phrase(clause, [&](NounPhrase& phrase) {
+        if (phrase.entity == kIt) (phrase.kind == NounPhraseKind::pronoun ? it : noun) = &phrase;
+      });
+    }
+    const std::vector<Word> better = say_better(drawn.sentence);
+    it->noun = nullptr;
+    it->gender = has_rival ? drawn.rival : static_cast<Gender>((static_cast<int>(drawn.gender) + 1 + below(2)) % 3);
+    return pair(better, to_text(say(drawn.sentence)),
+                between(position_of(better, noun, Part::noun), position_of(better, it, Part::noun)));
+  }
+
   std::vector<Word> say(const Sentence& sentence) const {
     return english_ ? to_english(sentence) : to_german(sentence);
   }
@@ -257,7 +277,7 @@ struct ChallengeKind {
   const char* name;
   std::int64_t nearest, farthest;
   MinimalPair (Contrasts::*draw)(bool turned);
-  bool needs_source = false;  // both sentences are right by themselves
+  bool needs_source = false;  // both sentences may be right by themselves
 };
 
 constexpr ChallengeKind kChallengeKinds[] = {
@@ -270,6 +290,8 @@ constexpr ChallengeKind kChallengeKinds[] = {
     {Language::german, "particle", 1, 6, &Contrasts::particle},
     {Language::german, "verb_position", 0, 0, &Contrasts::verb_position},
     {Language::german, "polarity", 0, 0, &Contrasts::polarity, true},
+    {Language::german, "one_candidate", 1, 12, &Contrasts::one_candidate, true},
+    {Language::german, "two_candidates", 1, 12, &Contrasts::two_candidates, true},
 };
 
 std::vector<MinimalPair> draw_pairs(Language language, bool of_translations, std::uint64_t seed) {

@@ -22,9 +22,12 @@
 // Translations into German are the German pairs, each after the English sentence of the same meaning, and
 //   polarity       "nicht" is missing, or "ein" stands for "kein"; in every second pair they are added. Without the
 //                  source, both sentences are right. No distance: 0.
+//   one_candidate  noun - er, sie, es, ihn, ihm or ihr for "it" (reference.hpp); the pronoun has another gender. In
+//                  every second pair it is an object.
+//   two_candidates likewise; the pronoun has the gender of another noun, of which the clause makes no sense.
 //
 // The corpus has neither reflexives nor negative polarity, and a pronoun may refer to somebody of another sentence:
-// there are no pairs of these. The words are those of the lexicon, without names and numbers. Half of the pairs of a
+// without a source, there are no pairs of these. The words are those of the lexicon, without names and numbers. Half of the pairs of a
 // kind and distance have a plural noun (agreement, pronoun), the future (tense), an object (article) or no negation
 // (polarity), so that no form is always right.
 #pragma once
@@ -41,7 +44,7 @@ enum class Language { english, german };
 // 100 pairs of each kind and distance, without repetition, in this order. A short sentence may occur in the corpus.
 std::vector<MinimalPair> draw_challenge(Language language, std::uint64_t seed);
 
-// Those of translations from English into German: the German pairs of the same seed, and then 100 of polarity.
+// Those of translations from English into German: the German pairs of the same seed, and then those that need a source.
 std::vector<MinimalPair> draw_translation_challenge(std::uint64_t seed);
 
 }  // namespace attend::toy

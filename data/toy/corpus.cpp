@@ -49,6 +49,10 @@ std::string trees_file(std::string_view set, std::string_view language) {
   return fmt::format("trees.{}.{}.conllu", set, language);
 }
 
+std::string antecedents_file(std::string_view set, std::string_view language) {
+  return fmt::format("{}.{}.antecedents", set, language);
+}
+
 class CorpusWriting {
  public:
   explicit CorpusWriting(const ToyConfig& config) : config_(config), directory_(config.directory) {}
@@ -62,6 +66,8 @@ class CorpusWriting {
     AtomicFile* const german = file(written.name + ".de");
     AtomicFile* const tags = file(written.name + ".en.tags");
     AtomicFile* const alignment = set == CorpusSet::test ? file("test.align") : nullptr;
+    AtomicFile* const english_antecedents = file(antecedents_file(written.name, "en"));
+    AtomicFile* const german_antecedents = file(antecedents_file(written.name, "de"));
     AtomicFile* const english_trees = written.trees > 0 ? file(trees_file(written.name, "en")) : nullptr;
     AtomicFile* const german_trees = written.trees > 0 ? file(trees_file(written.name, "de")) : nullptr;
     for (std::int64_t i = 0; i < sentences; ++i) {
@@ -70,6 +76,8 @@ class CorpusWriting {
       german->write(toy::to_text(pair.german) + '\n');
       tags->write(to_tags(pair.english) + '\n');
       if (alignment) alignment->write(to_text(pair.alignment) + '\n');
+      english_antecedents->write(to_text(toy::antecedents_of(meaning, pair.english)) + '\n');
+      german_antecedents->write(to_text(toy::antecedents_of(meaning, pair.german)) + '\n');
       if (i < written.trees) {
         const std::string id = fmt::format("# sent_id = {}-{}\n", written.name, i + 1);
         english_trees->write(id + to_conllu(toy::to_tree(pair.english)));
@@ -129,8 +137,9 @@ ToyReport write_toy_corpus(const ToyConfig& config) {
   std::vector<std::string> files = toy_set_files();
   files.insert(files.begin(), {"train.en", "train.de", "train.en.tags", "valid.en", "valid.de", "valid.en.tags",
                                "test.en", "test.de", "test.en.tags", "test.align"});
-  for (const std::string_view set : {"train", "valid"}) {
-    for (const std::string_view language : {"en", "de"}) files.push_back(trees_file(set, language));
+  for (const std::string_view language : {"en", "de"}) {
+    for (const std::string_view set : {"train", "valid"}) files.push_back(trees_file(set, language));
+    for (const std::string_view set : kCorpusSets) files.push_back(antecedents_file(set, language));
   }
   if (config.challenge) files.insert(files.end(), {kEnglishChallenge, kGermanChallenge, kTranslationChallenge});
   std::vector<toy::SequenceTask> sequences;

@@ -1,6 +1,7 @@
 // The built-in corpus (docs/formats.md lists its files): English-German sentence pairs of a small generated world, with
-// the gold word alignments of the test set, parts of speech, trees (meaning.hpp) and minimal pairs (challenge.hpp), and
-// the documents, summaries and labelled sets of sets.hpp; and sequences to copy and recall (sequences.hpp).
+// the gold word alignments of the test set, the gold antecedents of pronouns, parts of speech, trees (meaning.hpp) and
+// minimal pairs (challenge.hpp), and the documents, summaries and labelled sets of sets.hpp; and sequences to copy and
+// recall (sequences.hpp).
 //
 // Alignments count words separated by spaces; punctuation is attached to the preceding word ("gesehen."), as in raw
 // text. Every word on both sides is aligned.

@@ -65,7 +65,8 @@ NounPhrase standing_for(const NounPhrase& phrase, NounPhraseKind kind) {
           .number = is_plural(phrase) ? Number::plural : Number::singular,
           .gender = phrase.gender,
           .first_person = phrase.first_person,
-          .person = phrase.person};
+          .person = phrase.person,
+          .entity = phrase.entity};
 }
 
 bool is_intransitive(const Verb& verb) { return verb.object == Object::none && verb.complement == nullptr; }

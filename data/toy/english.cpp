@@ -18,6 +18,11 @@ class English {
         this->clause(clause, {"root"});
         continue;
       }
+      if (sentence.joiners[i - 1] == &kFullStop) {
+        writer_.full_stop(main_head(sentence.clauses[i - 1]));
+        this->clause(clause, {"parataxis", main_head(sentence.clauses[0])});
+        continue;
+      }
       const Concept head = main_head(clause);
       writer_.comma(head);
       writer_.phrase(sentence.joiners[i - 1]->english, &clause, Part::conjunction, {"CCONJ", {"cc", head}});

@@ -98,6 +98,11 @@ class German {
         this->clause(clause, Order::verb_second, {"root"});
         continue;
       }
+      if (sentence.joiners[i - 1] == &kFullStop) {
+        writer_.full_stop(head_of(sentence.clauses[i - 1]));
+        this->clause(clause, Order::verb_second, {"parataxis", head_of(sentence.clauses[0])});
+        continue;
+      }
       const Concept head = head_of(clause);
       const Phrase& joiner = *sentence.joiners[i - 1];
       if (joiner.german != "und") writer_.comma(head);

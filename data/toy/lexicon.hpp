@@ -113,6 +113,7 @@ inline constexpr Phrase kFrequencies[] = {
 inline constexpr Phrase kQuestionWords[] = {{"why", "warum"}, {"when", "wann"}, {"where", "wo"}};
 
 inline constexpr Phrase kCoordinators[] = {{"and", "und"}, {"but", "aber"}};
+inline constexpr Phrase kFullStop{".", "."};
 inline constexpr Phrase kThat{"that", "dass"};
 inline constexpr Phrase kWhether{"whether", "ob"};
 inline constexpr Phrase kPurpose{"in+order", "um"};  // and, before the infinitive, "to" and "zu"

@@ -1,6 +1,7 @@
 #include "data/toy/meaning.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -49,6 +50,14 @@ TimeWord time_word(std::string_view text, std::string_view capitalised) {
   return {text[0] >= 'A' && text[0] <= 'Z' ? capitalised : "NOUN", "obl"};
 }
 
+void capitalise(std::string& word) {
+  if (word[0] >= 'a' && word[0] <= 'z') {
+    word[0] = static_cast<char>(word[0] - 'a' + 'A');
+  } else if (word.size() > 1 && word[0] == '\xc3' && static_cast<unsigned char>(word[1]) >= 0xa0) {
+    word[1] = static_cast<char>(word[1] - 0x20);  // ä ö ü in UTF-8
+  }
+}
+
 }  // namespace
 
 Sentence of_clause(Clause clause) {
@@ -86,6 +95,7 @@ void Writer::word(std::string_view text, std::vector<Concept> concepts, Syntax s
     words_.back().mark = std::exchange(comma_, {});
   }
   words_.push_back({std::string(text), std::move(concepts), std::move(syntax)});
+  if (std::exchange(opens_, false)) capitalise(words_.back().text);
 }
 
 void Writer::phrase(std::string_view units, const void* node, Part part, Syntax syntax) {
@@ -113,14 +123,15 @@ void Writer::comma(Concept head) {
   if (!words_.empty()) comma_ = head;
 }
 
+void Writer::full_stop(Concept head) {
+  words_.back().text += '.';
+  words_.back().mark = head;
+  comma_.reset();
+  opens_ = true;
+}
+
 std::vector<Word> Writer::finish(char mark) {
   ensure(!words_.empty(), "a sentence has words");
-  std::string& first = words_.front().text;
-  if (first[0] >= 'a' && first[0] <= 'z') {
-    first[0] = static_cast<char>(first[0] - 'a' + 'A');
-  } else if (first.size() > 1 && first[0] == '\xc3' && static_cast<unsigned char>(first[1]) >= 0xa0) {
-    first[1] = static_cast<char>(first[1] - 0x20);  // ä ö ü in UTF-8
-  }
   words_.back().text += mark;
   words_.back().mark = Concept{};
   return std::move(words_);
@@ -136,6 +147,33 @@ SentencePair render(const Sentence& sentence) {
     }
   }
   return pair;
+}
+
+std::vector<Link> antecedents_of(const Sentence& sentence, const std::vector<Word>& words) {
+  std::map<int, std::vector<std::int64_t>> nouns, pronouns;  // positions, by entity
+  const auto add = [&](const NounPhrase& phrase, int entity) {
+    const bool is_pronoun = phrase.kind == NounPhraseKind::pronoun;
+    if (!is_pronoun && phrase.kind != NounPhraseKind::noun && phrase.kind != NounPhraseKind::person_name) return;
+    // The last word: "kitchen table". The subject of a purpose has none.
+    const auto said = std::ranges::find_if(words.rbegin(), words.rend(),
+                                           [&](const Word& word) { return expresses(word, &phrase, Part::noun); });
+    if (said != words.rend()) (is_pronoun ? pronouns : nouns)[entity].push_back(words.rend() - said - 1);
+  };
+  for (const Clause& clause : sentence.clauses) {
+    for_each_phrase(clause, [&](const NounPhrase& phrase) {
+      if (phrase.entity == 0) return;
+      add(phrase, phrase.entity);
+      if (phrase.other) add(*phrase.other, phrase.entity);
+    });
+  }
+  std::vector<Link> links;
+  for (const auto& [entity, positions] : pronouns) {
+    for (const std::int64_t pronoun : positions) {
+      for (const std::int64_t noun : nouns[entity]) links.push_back({pronoun, noun});
+    }
+  }
+  std::ranges::sort(links);
+  return links;
 }
 
 std::string to_text(const std::vector<Word>& words) {

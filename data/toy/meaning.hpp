@@ -50,6 +50,7 @@ struct NounPhrase {
   Gender gender = Gender::masculine;       // of a name or pronoun; a noun brings its own
   bool first_person = false;               // I, we
   bool person = true;                      // who, he, she; or which, it
+  int entity = 0;                          // equal in a noun and the pronouns that stand for it; 0: none
   std::unique_ptr<NounPhrase> with = {};   // with the red hat
   std::unique_ptr<Clause> relative = {};   // contains a phrase of kind relative
   std::unique_ptr<NounPhrase> other = {};  // and the dog
@@ -96,11 +97,27 @@ struct Subordinate {
   bool first = false;  // before the clause it belongs to; at most one, and not with time_first
 };
 
-// One or more main clauses; joiners[i] precedes clauses[i + 1].
+// One or more main clauses; joiners[i] precedes clauses[i + 1]. After kFullStop, it is a sentence of its own.
 struct Sentence {
   std::vector<Clause> clauses;
   std::vector<const Phrase*> joiners;
 };
+
+// Calls visit(phrase) for each noun phrase below a clause, from the subject on; relative and subordinate clauses too.
+template <class AnyClause, class Visit>
+void for_each_phrase(AnyClause& clause, const Visit& visit) {
+  const auto reach = [&](const auto& self, auto& phrase) -> void {
+    visit(phrase);
+    if (phrase.with) self(self, *phrase.with);
+    if (phrase.relative) for_each_phrase(*phrase.relative, visit);
+    if (phrase.other) self(self, *phrase.other);
+  };
+  reach(reach, clause.subject);
+  if (clause.object) reach(reach, *clause.object);
+  if (clause.recipient) reach(reach, *clause.recipient);
+  for (auto& adverbial : clause.adverbials) reach(reach, adverbial.phrase);
+  for (auto& subordinate : clause.subordinates) for_each_phrase(subordinate.clause, visit);
+}
 
 // A node that another one owns.
 template <class Node>
@@ -171,6 +188,10 @@ struct SentencePair {
 
 SentencePair render(const Sentence& sentence);
 
+// The gold antecedents of a rendered sentence: a link from each pronoun that stands for a noun to that noun, or to each
+// of two nouns, as positions of words.
+std::vector<Link> antecedents_of(const Sentence& sentence, const std::vector<Word>& words);
+
 std::string to_text(const std::vector<Word>& words);
 // True if the word expresses the part of a node of the tree.
 bool expresses(const Word& word, const void* node, Part part);
@@ -214,12 +235,15 @@ class Writer {
   // A comma before the next word, unless the sentence ends; in the tree it depends on `head`, that of the clause which
   // it sets off. Of two commas at one place the later one counts.
   void comma(Concept head);
-  // Ends the sentence with `mark` and capitalises its first letter.
+  // A full stop within the text, which depends on `head`; the next word opens a sentence.
+  void full_stop(Concept head);
+  // Ends the sentence with `mark`.
   std::vector<Word> finish(char mark);
 
  private:
   std::vector<Word> words_;
   std::optional<Concept> comma_;  // due before the next word
+  bool opens_ = true;             // the next word is the first of a sentence
 };
 
 // Dependency trees of rendered sentences, in the terms of Universal Dependencies (universaldependencies.org), with

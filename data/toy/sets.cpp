@@ -24,23 +24,12 @@ namespace {
 
 using Names = std::map<const void*, std::string_view>;  // phrase to type
 
-void find_names(const Clause& clause, Names& names);
-
-void find_names(const NounPhrase& phrase, Names& names) {
-  if (phrase.kind == NounPhraseKind::person_name) names[&phrase] = "PER";
-  if (phrase.kind == NounPhraseKind::town_name) names[&phrase] = "LOC";
-  if (phrase.kind == NounPhraseKind::company_name) names[&phrase] = "ORG";
-  if (phrase.with) find_names(*phrase.with, names);
-  if (phrase.relative) find_names(*phrase.relative, names);
-  if (phrase.other) find_names(*phrase.other, names);
-}
-
 void find_names(const Clause& clause, Names& names) {
-  find_names(clause.subject, names);
-  if (clause.object) find_names(*clause.object, names);
-  if (clause.recipient) find_names(*clause.recipient, names);
-  for (const Adverbial& adverbial : clause.adverbials) find_names(adverbial.phrase, names);
-  for (const Subordinate& subordinate : clause.subordinates) find_names(subordinate.clause, names);
+  for_each_phrase(clause, [&](const NounPhrase& phrase) {
+    if (phrase.kind == NounPhraseKind::person_name) names[&phrase] = "PER";
+    if (phrase.kind == NounPhraseKind::town_name) names[&phrase] = "LOC";
+    if (phrase.kind == NounPhraseKind::company_name) names[&phrase] = "ORG";
+  });
 }
 
 // Business between people and companies.

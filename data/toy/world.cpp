@@ -1,9 +1,14 @@
 #include "data/toy/world.hpp"
 
 #include "data/toy/event.hpp"
+#include "data/toy/reference.hpp"
 
 namespace attend::toy {
 namespace {
+
+// The share of sentences, of these many words or more, that are about "it" and what it refers to.
+constexpr double kReferences = 0.25;
+constexpr std::size_t kShortestReference = 6;
 
 class World : private Draw {
  public:
@@ -11,6 +16,10 @@ class World : private Draw {
 
   Sentence sentence(std::size_t words) {
     past_ = chance(0.5);
+    if (words >= kShortestReference && words < 30 && chance(kReferences)) {
+      const bool has_rival = chance(0.5);
+      return invent_reference(random_, has_rival, chance(0.4)).sentence;
+    }
     if (words < 16 && chance(0.12)) return of_clause(question());
     // Limits the content of a clause; missing length is filled by further main clauses.
     const int depth = words < 10 ? 0 : words < 20 ? 1 : 2;
@@ -31,6 +40,7 @@ class World : private Draw {
   // A noun with a determiner, perhaps in the plural, with adjectives or a number.
   NounPhrase noun_phrase(unsigned kinds) {
     NounPhrase phrase = of_noun(noun_of(kinds));
+    phrase.entity = ++entities_;
     if ((phrase.noun->kinds & kCompound) != 0 && chance(0.5)) phrase.modifier = &pick(kModifiers);
     if (chance(0.28)) phrase.number = Number::plural;
     const bool plural = phrase.number == Number::plural;
@@ -56,6 +66,7 @@ class World : private Draw {
   NounPhrase person_name() {
     NounPhrase phrase{.kind = NounPhraseKind::person_name, .name = name(), .titled = chance(0.5)};
     if (chance(0.5)) phrase.gender = Gender::feminine;
+    phrase.entity = ++entities_;
     return phrase;
   }
 
@@ -316,6 +327,7 @@ class World : private Draw {
   }
 
   bool past_ = false;  // one tense per sentence
+  int entities_ = 0;
 };
 
 }  // namespace

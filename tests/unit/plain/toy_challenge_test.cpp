@@ -17,6 +17,7 @@
 #include "core/files.hpp"
 #include "core/random.hpp"
 #include "data/toy/corpus.hpp"
+#include "data/toy/reference.hpp"
 #include "data/toy/world.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/toy_words.hpp"
@@ -140,9 +141,13 @@ TEST(ToyChallenge, HasAHundredPairsOfEachKindAndDistance) {
   };
   expect_counts(english(), {{"agreement", 1, 8}, {"pronoun", 3, 8}, {"tense", 1, 6}, {"negation", 0, 0}});
   expect_counts(german(), {{"agreement", 1, 8}, {"article", 0, 1}, {"particle", 1, 6}, {"verb_position", 0, 0}});
-  expect_counts(
-      translations(),
-      {{"agreement", 1, 8}, {"article", 0, 1}, {"particle", 1, 6}, {"verb_position", 0, 0}, {"polarity", 0, 0}});
+  expect_counts(translations(), {{"agreement", 1, 8},
+                                 {"article", 0, 1},
+                                 {"particle", 1, 6},
+                                 {"verb_position", 0, 0},
+                                 {"polarity", 0, 0},
+                                 {"one_candidate", 1, 12},
+                                 {"two_candidates", 1, 12}});
 }
 
 TEST(ToyChallenge, AVerbDisagreesWithItsNounAndNotWithThoseBetween) {
@@ -331,6 +336,68 @@ TEST(ToyChallenge, ANegationIsThatOfTheSource) {
   EXPECT_EQ(counts["kein is missing"] + counts["nicht is missing"], 50U);
   EXPECT_GT(counts["kein is missing"], 10U);
   EXPECT_GT(counts["nicht is missing"], 10U);
+}
+
+TEST(ToyChallenge, APronounHasTheGenderOfTheNounThatMakesSense) {
+  const std::set<std::string> kPronouns = {"er", "sie", "es", "ihn", "ihm", "ihr"};
+  for (const char* kind : {"one_candidate", "two_candidates"}) {
+    std::map<std::string, std::size_t> better, worse;
+    for_each_of(translations(), kind, [&](const MinimalPair& pair, const Compared& both) {
+      ASSERT_TRUE(one_word_differs(both));
+      EXPECT_TRUE(is_german_noun(word_at(both.better, both.before))) << word_at(both.better, both.before);
+      EXPECT_EQ(std::ranges::count(words_of(pair.source.text), "it"), 1);
+      ++better[both.better[both.at]];
+      ++worse[both.worse[both.at]];
+    });
+    for (const std::string& form : kPronouns) {
+      EXPECT_GT(better[form], 10U) << kind << " " << form;
+      EXPECT_GT(worse[form], 10U) << kind << " " << form;
+    }
+    for (const char* form : {"er", "sie", "es"}) {
+      EXPECT_GT(better[form], 150U) << kind << " " << form;
+      EXPECT_LT(better[form], 500U) << kind << " " << form;
+    }
+    EXPECT_EQ(better.size(), kPronouns.size());
+  }
+}
+
+// The clause whose subject or object a phrase is.
+const Clause* clause_of(const NounPhrase* phrase, const Clause& clause) {
+  if (&clause.subject == phrase || clause.object.get() == phrase) return &clause;
+  for (const Subordinate& subordinate : clause.subordinates) {
+    if (const Clause* const found = clause_of(phrase, subordinate.clause)) return found;
+  }
+  return nullptr;
+}
+
+TEST(ToyReference, SenseDecidesBetweenCandidatesOfDifferentGender) {
+  RandomStream random(3);
+  for (int i = 0; i < 3000; ++i) {
+    const bool has_rival = i % 2 == 0;
+    const Reference drawn = invent_reference(random, has_rival, i % 4 < 2);
+    SCOPED_TRACE(to_text(to_english(drawn.sentence)));
+    std::vector<const NounPhrase*> candidates;  // before the pronoun
+    const NounPhrase* it = nullptr;
+    const Clause* said = nullptr;
+    for (const Clause& clause : drawn.sentence.clauses) {
+      for_each_phrase(clause, [&](const NounPhrase& phrase) {
+        if (it != nullptr || phrase.person || phrase.number == Number::plural) return;
+        (phrase.kind == NounPhraseKind::pronoun ? it = &phrase : candidates.emplace_back(&phrase));
+      });
+      if (it != nullptr && said == nullptr) said = clause_of(it, clause);
+    }
+    ASSERT_NE(said, nullptr);
+    ASSERT_EQ(candidates.size(), has_rival ? 2U : 1U);
+    const unsigned sense = &said->subject != it    ? said->verb->objects
+                           : said->verb == nullptr ? said->predicate->kinds
+                                                   : said->verb->subjects;
+    for (const NounPhrase* const candidate : candidates) {
+      const bool is_meant = candidate->entity == it->entity;
+      EXPECT_EQ((candidate->noun->kinds & sense) != 0, is_meant) << candidate->noun->english;
+      EXPECT_EQ(candidate->noun->gender, is_meant ? drawn.gender : drawn.rival);
+    }
+    EXPECT_EQ(drawn.gender != drawn.rival, has_rival);
+  }
 }
 
 TEST(ToyChallenge, EveryWordOccursInTheTrainingText) {
