@@ -53,6 +53,7 @@ struct CompareConfig {
           {.help = "names of the trained systems in the report, in the order of their first runs; none: the names of "
                    "their directories",
            .placeholder = "NAME",
+           .common = true,
            .only = kOfRuns});
     visit("test", self.test,
           {.help = "source sentences and their reference translations; of language models, documents as in their "
@@ -64,11 +65,13 @@ struct CompareConfig {
                    "without runs; measures that need a model are left out",
            .placeholder = "NAME=FILE",
            .file = FileUse::read,
+           .common = true,
            .only = kOfTranslations});
     visit("search", self.search,
           {.help = "another search of the first run, by the options that differ, as a system: \"greedy = --beam 1\"; "
                    "repeatable; measures that need a model are left out",
            .placeholder = "NAME = OPTIONS",
+           .common = true,
            .only = kOfTranslationRuns});
     visit("train", self.train,
           {.help = "training text, whose last file, the target side, gives the frequencies of words; of language "
@@ -94,9 +97,10 @@ struct CompareConfig {
           {.help =
                "best, last, step-N, or, with a single run, the path of one of its checkpoints; auto: best, or another "
                "one, with a warning, if that is damaged",
-           .placeholder = "auto|best|last|step-N|PATH"});
+           .placeholder = "auto|best|last|step-N|PATH",
+           .common = true});
     visit("precision", self.precision, {.help = "precision of matrix products"});
-    visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
+    visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME", .common = true});
     ComparedSearch<Visitor> compared{visit, self.translator, kOfTranslationRuns, kOfRuns};
     TranslatorConfig::visit(self.translator, compared);
   }

@@ -265,7 +265,7 @@ void run(const AttentionCommandConfig& config, const OptionOrigins& /*origins*/)
 
 Command attention_command() {
   return make_command<AttentionCommandConfig>("attention", "show the attention weights of a model over lines of text",
-                                              run);
+                                              run, "runs/rnn < corpus/test.en");
 }
 
 }  // namespace attend

@@ -63,6 +63,7 @@ struct AttentionCommandConfig {
           {.help =
                "show the arithmetic of one query in one head instead of maps: energies, weights, norms of the weighted "
                "values and of their sum, each number computed from those before it; in a file, as JSON lines",
+           .common = true,
            .only = kOfText});
     visit("query", self.query,
           {.help = "query, from 0: the piece that a decoder predicts, or that of an encoder; auto: the last of a line",
@@ -72,24 +73,28 @@ struct AttentionCommandConfig {
     visit("input", self.input,
           {.help = "one text per line, for a BERT also two separated by a tab; -: standard input",
            .file = FileUse::read,
+           .common = true,
            .only = kOfText});
     visit.group("Attention", kOfTranslation);
     visit("target", self.target,
           {.help =
                "translations of the input lines, whose attention is shown; default: the model's own best translations",
            .file = FileUse::read,
+           .common = true,
            .only = kOfText});
     visit.group("Attention");
     visit("output", self.output,
           {.help = "output file: a page (.html), a picture (.svg), or the weights of every layer and head as JSON "
                    "lines (.jsonl); default: heat maps on standard output",
-           .file = FileUse::write});
+           .file = FileUse::write,
+           .common = true});
     visit.group("Attention", kOfTranslation);
     visit("alignment", self.alignment,
           {.help = "file for the word alignment of each line and its translation: SOURCE-TARGET for every target word, "
                    "counted from 0; from --layer (auto: the last) and --head (auto: the mean); without --output, only "
                    "this file is written",
            .file = FileUse::write,
+           .common = true,
            .only = kOfMaps});
     FactorFiles::visit(self.factors, visit, kOfText);
     visit.group("Attention");

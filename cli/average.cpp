@@ -8,7 +8,8 @@ namespace attend {
 Command average_command() {
   return make_command<AverageConfig>(
       "average", "average the weights of checkpoints",
-      [](const AverageConfig& config, const OptionOrigins&) { average_checkpoints(config); });
+      [](const AverageConfig& config, const OptionOrigins&) { average_checkpoints(config); },
+      "runs/rnn --last 3 --output runs/mean");
 }
 
 }  // namespace attend

@@ -32,11 +32,14 @@ struct Command {
   std::string name;
   std::string help;
   std::function<Invocation()> prepare;  // a call with default values
+  std::string example = {};             // what follows the name in a call to start from
 };
 
 template <class Config>
-Command make_command(std::string name, std::string help, void (*run)(const Config&, const OptionOrigins&)) {
-  return {std::move(name), std::move(help), [run] {
+Command make_command(std::string name, std::string help, void (*run)(const Config&, const OptionOrigins&),
+                     std::string example = {}) {
+  return {std::move(name), std::move(help),
+          [run] {
             const auto config = std::make_shared<Config>();
             return Invocation{.options = bind(*config),
                               .origins = {},
@@ -56,7 +59,8 @@ Command make_command(std::string name, std::string help, void (*run)(const Confi
                                     if constexpr (requires { config->validate(origins); }) config->validate(origins);
                                   },
                               .run = [config, run](const OptionOrigins& origins) { run(*config, origins); }};
-          }};
+          },
+          std::move(example)};
 }
 
 // All commands, in the order of --help.

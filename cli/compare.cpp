@@ -78,7 +78,8 @@ void run(const ReportConfig& config, const OptionOrigins& origins) {
 }  // namespace
 
 Command compare_command() {
-  return make_command<ReportConfig>("compare", "compare runs on a test set and write an HTML report", run);
+  return make_command<ReportConfig>("compare", "compare runs on a test set and write an HTML report", run,
+                                    "runs/rnn runs/transformer --test corpus/test.en corpus/test.de --output report");
 }
 
 }  // namespace attend

@@ -126,6 +126,8 @@ void run(const EmbedConfig& given, const OptionOrigins& origins) {
 
 }  // namespace
 
-Command embed_command() { return make_command<EmbedConfig>("embed", "embed texts as vectors", run); }
+Command embed_command() {
+  return make_command<EmbedConfig>("embed", "embed texts as vectors", run, "runs/tiny < sentences.txt");
+}
 
 }  // namespace attend

@@ -50,7 +50,8 @@ struct AlignmentFiles {
     visit("alignment", self.alignment,
           {.help = "word alignments in the format of attend translate --alignment, one sentence pair per line: "
                    "SOURCE-TARGET, counted from 0",
-           .file = FileUse::read});
+           .file = FileUse::read,
+           .common = true});
     GoldConfig::visit(self.gold, visit);
     visit("source", self.source,
           {.help = "source text of the alignments; links outside its sentences are refused", .file = FileUse::read});
@@ -80,8 +81,9 @@ struct EvaluateConfig {
                "run of attend finetune, or with --prompt of attend pretrain --objective causal or hybrid; without one, "
                "translations or alignments are scored",
            .placeholder = "DIR",
-           .positional = true});
-    visit("data", self.data, {.help = "directory of the task's files", .placeholder = "DIR"});
+           .positional = true,
+           .common = true});
+    visit("data", self.data, {.help = "directory of the task's files", .placeholder = "DIR", .common = true});
     visit("valid", self.valid,
           {.help = "labelled files; none: the task's validation files, in --data", .file = FileUse::read});
     ModelOptions::visit(self.use, visit);
@@ -90,15 +92,16 @@ struct EvaluateConfig {
 
     visit.group("Translations", {kScoresOf, {kScoredTranslations}});
     visit("hypothesis", self.hypothesis,
-          {.help = "translations, one per line; -: standard input", .file = FileUse::read});
+          {.help = "translations, one per line; -: standard input", .file = FileUse::read, .common = true});
     visit("reference", self.reference,
           {.help = "reference translations, line by line; several files: several references per line",
-           .file = FileUse::read});
+           .file = FileUse::read,
+           .common = true});
     metrics::TranslationMetrics::visit(self.metrics, visit);
     AlignmentFiles::visit(self.alignments, visit);
 
     visit.group("Output");
-    visit("json", self.json, {.help = "print one JSON object with unrounded scores"});
+    visit("json", self.json, {.help = "print one JSON object with unrounded scores", .common = true});
   }
 
   bool scores_alignments() const {
@@ -286,7 +289,8 @@ void run(const EvaluateConfig& config, const OptionOrigins& origins) {
 
 Command evaluate_command() {
   return make_command<EvaluateConfig>("evaluate",
-                                      "score translations, word alignments, or the answers of a run to a task", run);
+                                      "score translations, word alignments, or the answers of a run to a task", run,
+                                      "--hypothesis hyp.de --reference corpus/test.de");
 }
 
 }  // namespace attend

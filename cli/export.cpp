@@ -144,7 +144,8 @@ void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
 }  // namespace
 
 Command export_command() {
-  return make_command<ExportConfig>("export", "export a run to Hugging Face transformers", run);
+  return make_command<ExportConfig>("export", "export a run to Hugging Face transformers", run,
+                                    "runs/tiny --output hf");
 }
 
 }  // namespace attend

@@ -53,7 +53,8 @@ void run(const FaithfulnessCommandConfig& config, const OptionOrigins& /*origins
 
 Command faithfulness_command() {
   return make_command<FaithfulnessCommandConfig>(
-      "faithfulness", "report whether the weights of a run's attention explain its predictions", run);
+      "faithfulness", "report whether the weights of a run's attention explain its predictions", run,
+      "runs/rnn --test corpus/valid.en corpus/valid.de --output faithfulness");
 }
 
 }  // namespace attend

@@ -39,17 +39,21 @@ struct GenerateCommandConfig {
            .required = true,
            .positional = true});
     visit("prompt", self.prompt,
-          {.help = "texts to continue, instead of --input; an empty text begins a document", .placeholder = "TEXT"});
+          {.help = "texts to continue, instead of --input; an empty text begins a document",
+           .placeholder = "TEXT",
+           .common = true});
     visit("input", self.input,
           {.help = "texts to continue, one per line, plain or .gz; a blank line begins a document; -: standard input",
            .file = FileUse::read,
+           .common = true,
            .only = without("prompt")});
     ModelOptions::visit(self.use, visit);
     visit.group("Generation", without("prompt"));
     LineOptions::visit(self.lines, visit);
     GenerateConfig::visit(self.generate, visit);
     visit.group("Output");
-    visit("json", self.json, {.help = "print one JSON object per continuation, with its prompt and log p"});
+    visit("json", self.json,
+          {.help = "print one JSON object per continuation, with its prompt and log p", .common = true});
   }
 
   void validate(const OptionOrigins& origins) const { generate.validate(origins); }
@@ -123,7 +127,8 @@ void run(const GenerateCommandConfig& config, const OptionOrigins& /*origins*/) 
 }  // namespace
 
 Command generate_command() {
-  return make_command<GenerateCommandConfig>("generate", "continue texts with a language model", run);
+  return make_command<GenerateCommandConfig>("generate", "continue texts with a language model", run,
+                                             "runs/lm --samples 3 --top-p 0.9 < beginnings.txt");
 }
 
 }  // namespace attend

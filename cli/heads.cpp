@@ -99,7 +99,8 @@ void run(const HeadsOfRunConfig& config, const OptionOrigins& /*origins*/) {
 }  // namespace
 
 Command heads_command() {
-  return make_command<HeadsOfRunConfig>("heads", "report what each attention head of a run does", run);
+  return make_command<HeadsOfRunConfig>("heads", "report what each attention head of a run does", run,
+                                        "runs/transformer --test corpus/valid.en corpus/valid.de --output heads");
 }
 
 }  // namespace attend

@@ -242,7 +242,8 @@ void run(const ImportConfig& config, const OptionOrigins& /*origins*/) {
 }  // namespace
 
 Command import_command() {
-  return make_command<ImportConfig>("import", "import a Hugging Face BERT, GPT-2 or MarianMT as a run", run);
+  return make_command<ImportConfig>("import", "import a Hugging Face BERT, GPT-2 or MarianMT as a run", run,
+                                    "bert-base-uncased --run runs/bert");
 }
 
 }  // namespace attend

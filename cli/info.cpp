@@ -214,7 +214,7 @@ void run(const InfoConfig& config, const OptionOrigins& /*origins*/) {
 }  // namespace
 
 Command info_command() {
-  return make_command<InfoConfig>("info", "describe a run, a checkpoint, a tokenizer or this program", run);
+  return make_command<InfoConfig>("info", "describe a run, a checkpoint, a tokenizer or this program", run, "runs/rnn");
 }
 
 }  // namespace attend

@@ -223,7 +223,8 @@ void run(const NeighboursConfig& config, const OptionOrigins& /*origins*/) {
 }  // namespace
 
 Command neighbours_command() {
-  return make_command<NeighboursConfig>("neighbours", "list the nearest words of a word, and answer analogies", run);
+  return make_command<NeighboursConfig>("neighbours", "list the nearest words of a word, and answer analogies", run,
+                                        "runs/tiny dog bottle");
 }
 
 }  // namespace attend

@@ -250,7 +250,8 @@ void run(const PredictConfig& config, const OptionOrigins& origins) {
 }  // namespace
 
 Command predict_command() {
-  return make_command<PredictConfig>("predict", "predict labels, answers and tags; fill in masked words", run);
+  return make_command<PredictConfig>("predict", "predict labels, answers and tags; fill in masked words", run,
+                                     "runs/sentiment < sentences.txt");
 }
 
 }  // namespace attend

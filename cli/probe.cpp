@@ -46,7 +46,7 @@ void run(const ProbeCommandConfig& config, const OptionOrigins& /*origins*/) {
 
 Command probe_command() {
   return make_command<ProbeCommandConfig>("probe", "probe the hidden states of every layer for words' labels and trees",
-                                          run);
+                                          run, "runs/tiny --data corpus/trees.valid.en.conllu --output probes");
 }
 
 }  // namespace attend

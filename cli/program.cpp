@@ -8,8 +8,10 @@
 #include <iostream>
 #include <iterator>
 #include <new>
+#include <optional>
 #include <utility>
 
+#include "cli/completion.hpp"
 #include "cli/help.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
@@ -22,6 +24,9 @@ namespace {
 
 // The options to lower when memory runs out, if a command has them.
 constexpr std::array<std::string_view, 4> kMemoryOptions = {"max-tokens", "batch-size", "beam", "workers"};
+
+// The words that a list takes, at most.
+constexpr int kMostWords = 1'000'000;
 
 std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
 
@@ -110,12 +115,12 @@ std::vector<std::string> words_for_cli11(const BoundOptions& options, const std:
   return marked;
 }
 
-// Sets the options from the words, which override the --config files; false if they request help. The forms are --name
-// VALUE, --name=VALUE, --list VALUE VALUE, --flag, --no-flag, and --flag true or false; other words, and all after --,
-// are positionals, which fill their options in the order of declaration. The last of several values counts; lists
-// collect all of them. Values are parsed in core/options only.
-bool apply_line(const std::vector<Command>& commands, const std::string& program, const std::vector<std::string>& words,
-                Invocation& call) {
+// Sets the options from the words, which override the --config files; the words after --help, if it is there. The forms
+// are --name VALUE, --name=VALUE, --list VALUE VALUE, --flag, --no-flag, and --flag true or false; other words, and all
+// after --, are positionals, which fill their options in the order of declaration. The last of several values counts;
+// lists collect all of them. Values are parsed in core/options only.
+std::optional<std::vector<std::string>> apply_line(const std::vector<Command>& commands, const std::string& program,
+                                                   const std::vector<std::string>& words, Invocation& call) {
   FrameOptions frame;
   BoundOptions options = call.options;
   std::ranges::move(bind(frame), std::back_inserter(options));
@@ -123,20 +128,19 @@ bool apply_line(const std::vector<Command>& commands, const std::string& program
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
-  app.add_flag("-h,--help");
+  app.add_option("-h,--help")->expected(0, kMostWords)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--config")->expected(0, 1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   for (const BoundOption& option : options) {
     const bool is_switch = option.kind == OptionKind::flag && !option.may_be_auto;
-    const int most = option.kind == OptionKind::list ? 1'000'000 : is_switch ? 0 : 1;  // values; TakeLast keeps as many
-    app.add_option("--" + std::string(option.name))
-        ->expected(0, most)
+    const int most_values = is_switch ? 0 : option.kind == OptionKind::list ? kMostWords : 1;  // TakeLast keeps as many
+    app.add_option((option.name == "quiet" ? "-q,--" : "--") + std::string(option.name))
+        ->expected(0, most_values)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
         ->default_str(is_switch ? "=true" : "");
   }
   std::vector<std::string> marked = words_for_cli11(options, words);
   std::ranges::reverse(marked);  // CLI11 takes them from the back
   app.parse(std::move(marked));
-  if (app.count("--help") > 0) return false;
 
   const auto value = [&](const std::string& word) {
     if (word[0] != '=') refuse_flag(commands, program, options, word.substr(0, word.find('=')));
@@ -191,9 +195,16 @@ bool apply_line(const std::vector<Command>& commands, const std::string& program
     throw UserError(program + ": unexpected \"" + *next + "\"", "`" + program + " --help` shows its usage");
   }
   call.set_defaults(origins);
-  refuse_taken_runs(options, origins);
   log::set_quiet(frame.quiet);
-  return true;
+  if (app.count("--help") > 0) {
+    std::vector<std::string> asked;
+    for (const std::string& word : app["--help"]->results()) {
+      if (!word.empty()) asked.push_back(value(word));
+    }
+    return asked;
+  }
+  refuse_taken_runs(options, origins);
+  return std::nullopt;
 }
 
 const Command& find_command(const std::vector<Command>& commands, const std::string& name, bool of_config) {
@@ -220,17 +231,33 @@ void run_words(const std::vector<Command>& commands, std::vector<std::string> wo
     words.erase(words.begin());
     return word;
   };
-  if (words.empty()) throw UserError("no command given", "`attend --help` lists the commands");
-  if (words[0] == "help") {  // `attend help train` is `attend train --help`
-    take();
-    words.emplace_back("--help");
+  const bool is_quiet = !words.empty() && (words[0] == "-q" || words[0] == "--quiet");
+  if (is_quiet) take();
+  if (words.empty()) {
+    throw UserError("no command given",
+                    "`attend --help` lists the commands; `attend toy corpus` writes data to try them with");
   }
-  if (words[0] == "--help" || words[0] == "-h") {
-    std::cout << program_help(commands);
+  if (words[0] == "--version" || words[0] == "-V") {
+    std::cout << "attend " << version() << "\n";
     return;
   }
-  if (words[0] == "--version") {
-    std::cout << "attend " << version() << "\n";
+  if (words[0] == "help" || words[0] == "--help" || words[0] == "-h") {
+    take();
+    const bool is_command = !words.empty() && (words[0] == "config" || words[0] == "completion" ||
+                                               std::ranges::find(commands, words[0], &Command::name) != commands.end());
+    if (words.empty()) {
+      std::cout << program_help(commands);
+    } else if (words[0] == "--man") {
+      std::cout << manual_page(commands, words.size() == 1 ? nullptr : &find_command(commands, words[1], true));
+    } else if (!is_command) {
+      std::cout << options_about(commands, words);
+    }
+    if (!is_command) return;
+    words.insert(words.begin() + 1, "--help");  // `attend help train all` is `attend train --help all`
+  }
+  if (words[0] == "completion") {
+    take();
+    std::cout << completion_script(commands, words);
     return;
   }
   const bool print_config = words[0] == "config";
@@ -249,14 +276,15 @@ void run_words(const std::vector<Command>& commands, std::vector<std::string> wo
     }
   }
   const Command& command = find_command(commands, take(), print_config);
+  if (is_quiet) words.insert(words.begin(), "--quiet");
   running.program += " " + command.name;
   Invocation invocation = command.prepare();
   for (const std::string_view name : kMemoryOptions) {
     if (find_option(invocation.options, name)) running.memory_flags.push_back("--" + std::string(name));
   }
 
-  if (!apply_line(commands, running.program, words, invocation)) {
-    std::cout << command_help(command);
+  if (const auto asked = apply_line(commands, running.program, words, invocation)) {
+    std::cout << command_help(command, invocation, *asked);
     return;
   }
   if (print_config) {
@@ -265,7 +293,9 @@ void run_words(const std::vector<Command>& commands, std::vector<std::string> wo
   }
   // Training may adopt options, also required ones, from a run, and checks them after reading it.
   const BoundOption* resume = find_option(invocation.options, "resume");
-  if (resume == nullptr || text_of(resume->get()) == "never") check_required(invocation.options, running.program);
+  if (resume == nullptr || text_of(resume->get()) == "never") {
+    check_required(invocation.options, running.program, "", command.example);
+  }
   if (resume == nullptr) {
     const Facts facts = invocation.facts();
     refuse_inapplicable(invocation.options, texts_of(command.prepare().options), given_place(invocation.origins),

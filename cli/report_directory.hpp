@@ -19,7 +19,7 @@ struct ReportOutput {
   static void visit(Self& self, Visitor& visit) {
     visit("output", self.directory,
           {.help = "new directory for index.html, report.md and report.json", .placeholder = "DIR", .required = true});
-    visit("overwrite", self.overwrite, {.help = "replace the report in --output"});
+    visit("overwrite", self.overwrite, {.help = "replace the report in --output", .common = true});
   }
 };
 

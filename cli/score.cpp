@@ -360,7 +360,8 @@ void run(const ScoreCommandConfig& config, const OptionOrigins& origins) {
 Facts ScoreCommandConfig::facts() const { return {{kModel, {std::string(model_of(kind_of_run(run), run))}}}; }
 
 Command score_command() {
-  return make_command<ScoreCommandConfig>("score", "compute the log-probability of translations or texts", run);
+  return make_command<ScoreCommandConfig>("score", "compute the log-probability of translations or texts", run,
+                                          "runs/rnn --source corpus/test.en --target corpus/test.de");
 }
 
 }  // namespace attend

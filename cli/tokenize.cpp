@@ -75,7 +75,8 @@ void run(const TokenizeConfig& config, const OptionOrigins&) {
 }  // namespace
 
 Command tokenize_command() {
-  return make_command<TokenizeConfig>("tokenize", "split each line of standard input into pieces", run);
+  return make_command<TokenizeConfig>("tokenize", "split each line of standard input into pieces", run,
+                                      "joint.model < corpus/test.en");
 }
 
 }  // namespace attend

@@ -37,7 +37,8 @@ void run(const ToyConfig& config, const OptionOrigins&) {
 
 Command toy_command() {
   return make_command<ToyConfig>(
-      "toy", "write the built-in corpus: English-German sentence pairs, documents, summaries and labelled sets", run);
+      "toy", "write the built-in corpus: English-German sentence pairs, documents, summaries and labelled sets", run,
+      "corpus");
 }
 
 }  // namespace attend

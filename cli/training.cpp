@@ -30,24 +30,30 @@ ProcessHooks training_process() {
 }  // namespace
 
 Command train_command() {
-  return make_command<TranslationConfig>("train", "train a translation model",
-                                         [](const TranslationConfig& config, const OptionOrigins& origins) {
-                                           train_translation(config, origins, training_process());
-                                         });
+  return make_command<TranslationConfig>(
+      "train", "train a translation model",
+      [](const TranslationConfig& config, const OptionOrigins& origins) {
+        train_translation(config, origins, training_process());
+      },
+      "--config recipes/toy_luong.toml --train corpus/train.en corpus/train.de --run runs/rnn");
 }
 
 Command pretrain_command() {
-  return make_command<PretrainingConfig>("pretrain", "pretrain a BERT encoder or a language model on raw text",
-                                         [](const PretrainingConfig& config, const OptionOrigins& origins) {
-                                           pretrain(config, origins, training_process());
-                                         });
+  return make_command<PretrainingConfig>(
+      "pretrain", "pretrain a BERT encoder or a language model on raw text",
+      [](const PretrainingConfig& config, const OptionOrigins& origins) {
+        pretrain(config, origins, training_process());
+      },
+      "--config recipes/toy_encoder.toml --train corpus/documents.train.txt --run runs/tiny");
 }
 
 Command finetune_command() {
-  return make_command<FinetuningCommand>("finetune", "fine-tune an encoder on a labelled task",
-                                         [](const FinetuningCommand& config, const OptionOrigins& origins) {
-                                           finetune(config, origins, training_process());
-                                         });
+  return make_command<FinetuningCommand>(
+      "finetune", "fine-tune an encoder on a labelled task",
+      [](const FinetuningCommand& config, const OptionOrigins& origins) {
+        finetune(config, origins, training_process());
+      },
+      "--task sentiment --data corpus/sentiment --init-from runs/tiny --run runs/sentiment");
 }
 
 }  // namespace attend

@@ -251,6 +251,9 @@ void run(const TranslateConfig& config, const OptionOrigins& origins) {
 
 }  // namespace
 
-Command translate_command() { return make_command<TranslateConfig>("translate", "translate lines of text", run); }
+Command translate_command() {
+  return make_command<TranslateConfig>("translate", "translate lines of text", run,
+                                       "runs/rnn --beam 5 < corpus/test.en");
+}
 
 }  // namespace attend

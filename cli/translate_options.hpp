@@ -46,7 +46,8 @@ struct TranslateConfig {
            .placeholder = "RUN",
            .required = true,
            .positional = true});
-    visit("input", self.input, {.help = "files to translate, plain or .gz; -: standard input", .file = FileUse::read});
+    visit("input", self.input,
+          {.help = "files to translate, plain or .gz; -: standard input", .file = FileUse::read, .common = true});
     FactorFiles::visit(self.factors, visit);
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
@@ -67,7 +68,8 @@ struct TranslateConfig {
     visit("alignment", self.alignment,
           {.help = "file for the word alignment of each line and its best translation, or its first sample, by the "
                    "attention of the first run: SOURCE-TARGET for every target word, counted from 0",
-           .file = FileUse::write});
+           .file = FileUse::write,
+           .common = true});
     visit("alignment-layer", self.alignment_layer,
           {.help =
                "decoder layer (from 0) whose cross-attention, averaged over heads, gives the alignment; auto: the last",
@@ -77,7 +79,8 @@ struct TranslateConfig {
     visit.group("Scores");
     visit("scores", self.scores,
           {.help = "file for the log-probabilities of every translation and its pieces, as JSON lines",
-           .file = FileUse::write});
+           .file = FileUse::write,
+           .common = true});
   }
 
   Facts facts() const {

@@ -66,6 +66,9 @@ void run(const VocabConfig& config, const OptionOrigins&) {
 
 }  // namespace
 
-Command vocab_command() { return make_command<VocabConfig>("vocab", "train a tokenizer on text", run); }
+Command vocab_command() {
+  return make_command<VocabConfig>("vocab", "train a tokenizer on text", run,
+                                   "--input corpus/train.en corpus/train.de --output joint.model");
+}
 
 }  // namespace attend

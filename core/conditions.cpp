@@ -49,13 +49,14 @@ std::string spelled(const Condition& condition, const std::string& value) {
   return value.empty() || value == "true" ? name : name + " " + value;
 }
 
-// "--model luong, bahdanau", "--alignment", "calls without --fill-mask", "--beam above 1"
+// "--model luong, bahdanau", "tasks of kind tags or spans", "calls without --fill-mask", "--beam above 1"
 std::string in_words(const Condition& condition) {
   if (condition.is_without) return "calls without " + spelled(condition, "");
   if (condition.above) return spelled(condition, "above " + std::to_string(*condition.above));
   std::string values;
-  for (const std::string_view value : condition.values) {
-    if (!value.empty()) values += (values.empty() ? "" : ", ") + std::string(value);
+  for (auto value = condition.values.begin(); value != condition.values.end() && !value->empty(); ++value) {
+    const bool is_last = value + 1 == condition.values.end() || value[1].empty();
+    values += (values.empty() ? "" : condition.is_on_fact && is_last ? " or " : ", ") + std::string(*value);
   }
   return spelled(condition, values);
 }
@@ -104,6 +105,18 @@ std::string conditions_besides(const BoundOptions& options, const BoundOption& o
 
 bool applies(const BoundOptions& options, const BoundOption& option, const Facts& facts) {
   return !failure_of(options, option, facts);
+}
+
+std::optional<bool> applies_as_given(const BoundOptions& options, const BoundOption& option, const Facts& facts,
+                                     const OptionOrigins& origins) {
+  std::optional<bool> applies;
+  for (const Condition* condition : chain_of(options, option)) {
+    const BoundOption* other = other_of(options, *condition);
+    const auto fact = condition->is_on_fact ? facts.find({condition->name}) : facts.end();
+    if (other != nullptr ? !origins.given(other->name) : fact == facts.end()) continue;
+    applies = applies.value_or(true) && holds(*condition, other != nullptr ? other->get() : fact->second.value);
+  }
+  return applies;
 }
 
 std::string option_place(std::string_view name) { return "option " + std::string(name); }
@@ -157,13 +170,15 @@ void check_files(const BoundOptions& options, const OptionOrigins& origins, cons
   }
 }
 
-void check_required(const BoundOptions& options, std::string_view command, const std::string& before) {
+void check_required(const BoundOptions& options, std::string_view command, const std::string& before,
+                    const std::string& example) {
   for (const BoundOption& option : options) {
     if (!option.traits.required || !text_of(option.get()).empty()) continue;
     std::string spelling = "--" + std::string(option.name);
     if (option.traits.positional) spelling = std::string(option.traits.placeholder) + " (or " + spelling + ")";
     throw UserError(std::string(command) + ": " + before + spelling + " is missing: " + std::string(option.traits.help),
-                    std::string(command) + " --help lists the options");
+                    (example.empty() ? "`" : "such as `" + std::string(command) + " " + example + "`; `") +
+                        std::string(command) + " --help` lists the options");
   }
 }
 

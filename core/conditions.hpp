@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,11 @@ namespace attend {
 // False if a condition of `option` fails, or one of the option it names, and so on. A condition on an unknown option or
 // fact holds.
 bool applies(const BoundOptions& options, const BoundOption& option, const Facts& facts = {});
+
+// What the options that were given, and known facts, say of `option`: false: a condition on them fails, as that of
+// --heads after --model luong; true: all hold; nullopt: it has none.
+std::optional<bool> applies_as_given(const BoundOptions& options, const BoundOption& option, const Facts& facts,
+                                     const OptionOrigins& origins);
 
 // Names an option in a message: "--scope", or its file and line. Empty if it was not given.
 using OptionPlace = std::function<std::string(std::string_view)>;
@@ -32,8 +38,10 @@ void refuse_inapplicable(const Config& config, const OptionPlace& place, const F
 // Options that do not apply name no files.
 void check_files(const BoundOptions& options, const OptionOrigins& origins, const Facts& facts = {});
 
-// Throws UserError if a required option is empty; the message begins with `before`, the remedy names `command`.
-void check_required(const BoundOptions& options, std::string_view command, const std::string& before = {});
+// Throws UserError if a required option is empty; the message begins with `before`, the remedy names `command` and
+// shows what may follow it.
+void check_required(const BoundOptions& options, std::string_view command, const std::string& before = {},
+                    const std::string& example = {});
 
 // Throws UserError unless an option names two files: a source and its translation.
 void check_two_files(const std::string& option, const std::vector<std::string>& files, const OptionOrigins& origins);

@@ -95,7 +95,8 @@ constexpr Condition above(std::string_view option, std::int64_t number) {
 enum class FileUse { none, read, write };
 
 // The properties of an option besides its name and value. `min` and `max` are inclusive; they bound numbers and, in
-// seconds, durations. `positional`: may also be given without its flag, in the order of declaration.
+// seconds, durations. `positional`: may also be given without its flag, in the order of declaration. `common`: most
+// people set it, so the first page of a long --help has it.
 struct Option {
   std::string_view help;
   double min = -std::numeric_limits<double>::infinity();
@@ -108,6 +109,7 @@ struct Option {
   bool identifies = true;   // false: runs that differ in it alone are runs of one system
   bool is_input = false;    // names files whose hashes the run records
   bool is_adopted = true;   // with a model's weights; false: it belongs to training, as dropout does
+  bool common = false;
   Condition only = {};
 };
 

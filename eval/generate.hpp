@@ -46,7 +46,8 @@ struct GenerateConfig {
     visit("max-new-tokens", self.max_new_tokens,
           {.help = "maximum number of pieces of a continuation; auto: 100, or as many as the model has positions for",
            .min = 1,
-           .max = 1e6});
+           .max = 1e6,
+           .common = true});
     visit("stop", self.stop,
           {.help =
                "end a continuation before the first of these texts, in which \\n is a line break and \\\\ a backslash",
@@ -55,7 +56,8 @@ struct GenerateConfig {
     visit("beam", self.beam,
           {.help = "beam size of a search for the best continuation; 1: greedy search; 0: draw samples instead",
            .min = 0,
-           .max = 1000});
+           .max = 1000,
+           .common = true});
     visit("length-penalty", self.length_penalty,
           {.help = "alpha in the ranking of a beam by log p / length^alpha",
            .min = 0,
@@ -78,8 +80,9 @@ struct GenerateConfig {
            .max = 100,
            .only = without("beam")});
     constexpr Condition kSamples = {"temperature"};
-    visit("samples", self.samples,
-          {.help = "samples per prompt, on consecutive lines", .min = 1, .max = 1000, .only = kSamples});
+    visit(
+        "samples", self.samples,
+        {.help = "samples per prompt, on consecutive lines", .min = 1, .max = 1000, .common = true, .only = kSamples});
     visit_draws(self, visit, kSamples);
     visit("epsilon", self.epsilon,
           {.help = "draw from pieces with at least this probability, or else from the likeliest",

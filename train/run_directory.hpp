@@ -37,34 +37,40 @@ struct RunConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit.group("Run");
-    visit("run", self.run, {.help = "run directory", .placeholder = "DIR", .may_change = true, .identifies = false});
+    visit("run", self.run,
+          {.help = "run directory", .placeholder = "DIR", .may_change = true, .identifies = false, .common = true});
     visit("resume", self.resume,
           {.help = "auto: resume the run if it exists; never: refuse a run that exists; PATH: return to that "
                    "checkpoint of the run and delete later ones",
            .placeholder = "auto|never|PATH",
            .may_change = true,
-           .identifies = false});
+           .identifies = false,
+           .common = true});
     visit("skip-batch", self.skip_batch,
           {.help = "with --resume: skip the next batch, whose loss was not finite",
            .may_change = true,
            .identifies = false});
-    visit("init-from", self.init_from, {.help = "initialise from the weights of another run", .placeholder = "RUN"});
+    visit("init-from", self.init_from,
+          {.help = "initialise from the weights of another run", .placeholder = "RUN", .common = true});
     visit("dry-run", self.dry_run,
           {.help = "build everything, run the largest batch, report its time and memory, and exit; nothing is written "
                    "except the cache of encoded text",
            .may_change = true,
-           .identifies = false});
+           .identifies = false,
+           .common = true});
     visit("device", self.device,
           {.help = "auto, cpu, cuda or cuda:N; auto: CUDA if available, one GPU per process",
            .placeholder = "NAME",
            .may_change = true,
-           .identifies = false});
+           .identifies = false,
+           .common = true});
     visit("threads", self.threads,
           {.help = "compute threads; auto: one per core, divided among the processes of a machine",
            .min = 1,
            .max = 1024,
            .may_change = true,
-           .identifies = false});
+           .identifies = false,
+           .common = true});
     visit("backend", self.backend,
           {.help = "communication backend for several processes; auto: nccl if the build and the device support it, "
                    "else gloo",

@@ -43,16 +43,19 @@ struct ScheduleConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("schedule", self.schedule,
-          {.help = "learning-rate schedule after warm-up; auto: inverse-sqrt, for adadelta constant, for sgd halving"});
+          {.help = "learning-rate schedule after warm-up; auto: inverse-sqrt, for adadelta constant, for sgd halving",
+           .common = true});
     visit("learning-rate", self.learning_rate,
           {.help = "peak learning rate; auto: by width and size of the data, 1 for adadelta and sgd",
            .min = 0,
-           .max = 100});
+           .max = 100,
+           .common = true});
     visit("warmup-steps", self.warmup_steps,
           {.help = "updates of linear warm-up; auto: none for adadelta and sgd, else by size of the data or number "
                    "of updates. At most a tenth of the updates possible within max-time",
            .min = 0,
-           .max = 1e9});
+           .max = 1e9,
+           .common = true});
     visit("halve-after", self.halve_after,
           {.help = "fraction of max-steps before the first halving",
            .min = 0,

@@ -59,14 +59,18 @@ struct TrainerConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit, const Condition& validating = {}) {
     visit.group("Training");
-    visit(
-        "seed", self.seed,
-        {.help = "random seed of initial weights, data order and dropout", .min = 0, .max = 9e15, .identifies = false});
+    visit("seed", self.seed,
+          {.help = "random seed of initial weights, data order and dropout",
+           .min = 0,
+           .max = 9e15,
+           .identifies = false,
+           .common = true});
     visit("accumulate", self.accumulate,
           {.help = "batches per update and process (gradient accumulation); all of them are in memory at once",
            .min = 1,
            .max = 4096,
-           .may_change = true});
+           .may_change = true,
+           .common = true});
     visit("ema", self.ema,
           {.help = "decay d of a moving average of the weights, such as 0.999; after update t it is "
                    "min(d, (1 + t) / (10 + t)). Validation, the best checkpoint and every use of the run take the "
@@ -78,22 +82,26 @@ struct TrainerConfig {
                    "of the data; three epochs in fine-tuning",
            .min = 1,
            .max = kMostSteps,
-           .may_change = true});
+           .may_change = true,
+           .common = true});
     visit("max-epochs", self.max_epochs,
           {.help = "total epochs of the run, resumptions included; auto: no limit",
            .min = 1,
            .max = 1e6,
-           .may_change = true});
+           .may_change = true,
+           .common = true});
     visit("max-time", self.max_time,
           {.help = "total training time of the run, resumptions included, such as 90s, 45m or 2h; auto: no limit",
            .min = 0,
            .may_change = true,
-           .identifies = false});
+           .identifies = false,
+           .common = true});
     visit("valid-every", self.valid_every,
           {.help = "updates between validations; auto: one epoch; in fine-tuning half an epoch, or more, for at most "
                    "20 validations; in pretraining a quarter of an epoch",
            .min = 1,
-           .may_change = true});
+           .may_change = true,
+           .common = true});
     visit(
         "save-every", self.save_every,
         {.help = "updates between checkpoints; auto: valid-every", .min = 1, .may_change = true, .identifies = false});
@@ -108,14 +116,16 @@ struct TrainerConfig {
           {.help = "stop after this many validations without improvement; auto: no limit",
            .min = 1,
            .may_change = true,
+           .common = true,
            .only = validating});
     visit("best-metric", self.best_metric,
           {.help = "validation metric that selects the best checkpoint, by its name in the log: loss, ppl, bleu, "
                    "accuracy, score, …",
            .placeholder = "NAME",
+           .common = true,
            .only = validating});
     visit("log-every", self.log_every,
-          {.help = "updates between log lines", .min = 1, .may_change = true, .identifies = false});
+          {.help = "updates between log lines", .min = 1, .may_change = true, .identifies = false, .common = true});
   }
 
   template <class Self, class Visitor>

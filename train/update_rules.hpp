@@ -64,7 +64,7 @@ struct OptimiserConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("optimiser", self.optimiser, {.help = "optimiser"});
+    visit("optimiser", self.optimiser, {.help = "optimiser", .common = true});
     visit("beta1", self.beta1,
           {.help = "decay of the running mean of gradients", .min = 0, .max = 0.9999999, .only = kAdam});
     visit("beta2", self.beta2,
@@ -91,7 +91,8 @@ struct OptimiserConfig {
           {.help = "weight decay of matrices (not of norms and biases); decoupled in adamw and muon, added to the "
                    "gradient otherwise",
            .min = 0,
-           .max = 1});
+           .max = 1,
+           .common = true});
     visit("bias-correction", self.bias_correction,
           {.help = "correct the bias of moments that start at zero; the original BERT optimiser does not",
            .only = kAdam});

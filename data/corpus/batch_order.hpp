@@ -45,7 +45,8 @@ struct BatchConfig {
           {.help = "padded tokens per batch: number of sentences times the longest one on either side, end tokens "
                    "included; auto: by the size of the data, or by the device",
            .min = 1,
-           .max = 1e9});
+           .max = 1e9,
+           .common = true});
   }
 };
 

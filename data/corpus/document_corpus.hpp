@@ -103,7 +103,8 @@ struct InstanceConfig {
           {.help = "tokens per sequence, including [CLS] and [SEP]; with --objective causal or hybrid, per segment of "
                    "the text",
            .min = 8,
-           .max = 65535});
+           .max = 65535,
+           .common = true});
     visit(
         "short-sequences", self.short_sequences,
         {.help = "fraction of sequences with a shorter, random length", .min = 0, .max = 1, .only = kEncoderSequences});

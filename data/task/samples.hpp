@@ -61,7 +61,8 @@ struct SampleConfig {
           {.help = "maximum tokens per sequence, including [CLS] and [SEP]; auto: 384 for spans, else 128, and at most "
                    "the encoder's maximum",
            .min = 8,
-           .max = kMostTokensOfSample});
+           .max = kMostTokensOfSample,
+           .common = true});
     visit("stride", self.stride,
           {.help = "stride between the windows of a context, in tokens; at most the length of a window",
            .min = 1,

@@ -58,7 +58,9 @@ struct GoldConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("gold", self.gold,
-          {.help = "gold alignment of each line: sure links 1-2, possible links 1?2", .file = FileUse::read});
+          {.help = "gold alignment of each line: sure links 1-2, possible links 1?2",
+           .file = FileUse::read,
+           .common = true});
     visit("gold-direction", self.gold_direction, {.help = "order of the two words in a gold link"});
     visit("gold-base", self.gold_base, {.help = "number of the first word in --gold", .min = 0, .max = 1});
   }

@@ -40,8 +40,9 @@ struct MetricChoice {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit, const Condition& only = {}) {
-    visit("metrics", self.metrics,
-          {.help = help(), .placeholder = "NAME", .may_change = true, .identifies = false, .only = only});
+    visit(
+        "metrics", self.metrics,
+        {.help = help(), .placeholder = "NAME", .may_change = true, .identifies = false, .common = true, .only = only});
     visit("tokenize", self.tokenize,
           {.help = "tokenization for BLEU: 13a (most languages), zh (Chinese), intl (splits at Unicode punctuation and "
                    "symbols), char (characters), none (the text is tokenized)",

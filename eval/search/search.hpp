@@ -23,15 +23,19 @@ inline constexpr auto kEnumNames<LengthPenaltyKind> = std::to_array<EnumName<Len
 // Visits the options of a config that draws pieces: the seed, and those that keep the likeliest of a distribution.
 template <class Config, class Visitor>
 void visit_draws(Config& config, Visitor& visit, const Condition& only) {
-  visit(
-      "seed", config.seed,
-      {.help = "seed of the draws, which depend on neither batches nor workers", .min = 0, .max = 9e15, .only = only});
+  visit("seed", config.seed,
+        {.help = "seed of the draws, which depend on neither batches nor workers",
+         .min = 0,
+         .max = 9e15,
+         .common = true,
+         .only = only});
   visit("top-k", config.top_k,
-        {.help = "draw from this many likeliest pieces; 0: all", .min = 0, .max = 1e6, .only = only});
+        {.help = "draw from this many likeliest pieces; 0: all", .min = 0, .max = 1e6, .common = true, .only = only});
   visit("top-p", config.top_p,
         {.help = "draw from the smallest set of likeliest pieces whose probabilities sum to at least this",
          .min = 0.0001,
          .max = 1,
+         .common = true,
          .only = only});
   visit("min-p", config.min_p,
         {.help = "draw from pieces with at least this share of the highest probability",
@@ -43,7 +47,7 @@ void visit_draws(Config& config, Visitor& visit, const Condition& only) {
 // Facts on which options of search depend, and their values. Samples are not ranked unless another run reranks them.
 inline constexpr Fact kDecodingBy{"decoding by"}, kResultsThat{"results that"};
 inline constexpr std::string_view kBySearch = "search", kBySampling = "sampling", kAreRanked = "are ranked",
-                                  kAreNotRanked = "are not ranked", kAreAlike = "are chosen by their likeness alone";
+                                  kAreNotRanked = "stand alone", kAreAlike = "are chosen by their likeness alone";
 
 struct SearchConfig {
   std::int64_t beam = 1;
@@ -72,7 +76,8 @@ struct SearchConfig {
     visit.group("Search");
     constexpr Condition kSearching = {kDecodingBy, {kBySearch}}, kSampling = {kDecodingBy, {kBySampling}};
     constexpr Condition kScored = {kResultsThat, {kAreRanked, kAreNotRanked}};
-    visit("beam", self.beam, {.help = "beam size; 1: greedy search", .min = 1, .max = 1000, .only = kSearching});
+    visit("beam", self.beam,
+          {.help = "beam size; 1: greedy search", .min = 1, .max = 1000, .common = true, .only = kSearching});
     visit("nbest", self.nbest,
           {.help = "hypotheses printed per sentence, at most the beam size; above 1, as \"NUMBER ||| TEXT ||| SCORE\", "
                    "where NUMBER is the input line, from 0; with --mbr, the hypotheses from which it chooses one",
@@ -80,7 +85,11 @@ struct SearchConfig {
            .max = 1000,
            .only = kSearching});
     visit("length-penalty", self.length_penalty,
-          {.help = "alpha in the ranking of hypotheses by log p / length^alpha", .min = 0, .max = 10, .only = kScored});
+          {.help = "alpha in the ranking of hypotheses by log p / length^alpha",
+           .min = 0,
+           .max = 10,
+           .common = true,
+           .only = kScored});
     visit("length-penalty-kind", self.length_penalty_kind,
           {.help = "divisor of log p: length^alpha (power) or ((5 + length) / 6)^alpha (gnmt)", .only = kScored});
     visit("coverage-penalty", self.coverage_penalty,
@@ -106,9 +115,11 @@ struct SearchConfig {
            .max = 100,
            .only = {"diverse-groups"}});
     visit("min-length", self.min_length, {.help = "minimum length in pieces", .min = 0, .max = 100000});
-    visit(
-        "max-length", self.max_length,
-        {.help = "maximum length in pieces; auto: 2 x source + 10, and at least min-length", .min = 1, .max = 100000});
+    visit("max-length", self.max_length,
+          {.help = "maximum length in pieces; auto: 2 x source + 10, and at least min-length",
+           .min = 1,
+           .max = 100000,
+           .common = true});
     visit(
         "attention-threshold", self.attention_threshold,
         {.help =
@@ -126,11 +137,13 @@ struct SearchConfig {
                    "beam. Several are printed as with --nbest, in the order of drawing; with --mbr or --rerank, only "
                    "the best is. 0: search",
            .min = 0,
-           .max = 1000});
+           .max = 1000,
+           .common = true});
     visit("temperature", self.temperature,
           {.help = "divisor of log p; below 1, likely pieces become likelier",
            .min = 0.01,
            .max = 100,
+           .common = true,
            .only = kSampling});
     visit_draws(self, visit, kSampling);
     visit(

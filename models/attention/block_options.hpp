@@ -33,7 +33,11 @@ struct BlockOptions {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit, Condition only) {
     visit("heads", self.heads,
-          {.help = "attention heads; auto: about one per 64 columns", .min = 1, .max = 256, .only = only});
+          {.help = "attention heads; auto: about one per 64 columns",
+           .min = 1,
+           .max = 256,
+           .common = true,
+           .only = only});
     visit("pruned-heads", self.pruned_heads,
           {.help = "missing heads, by place (encoder, decoder, cross), layer and number from 0, such as encoder.0.3 "
                    "cross.1.2; attend heads --prune chooses them; none: no head is missing",
@@ -44,11 +48,13 @@ struct BlockOptions {
                    "auto: 4 x width",
            .min = 0,
            .max = 65536,
+           .common = true,
            .only = only});
     visit("positions", self.positions,
           {.help = "encode the order of a sentence by vectors added to the embeddings (sinusoidal, learned), in "
                    "self-attention by vectors of distances (relative, transformer-xl), their biases (t5, alibi) or "
                    "rotations (rotary), or not at all",
+           .common = true,
            .only = only});
     visit("self-attention", self.self_attention,
           {.help = "self-attention, or a replacement for it: a mean (uniform), weights computed from the query alone "
@@ -64,7 +70,9 @@ struct BlockOptions {
            .only = only});
     visit("attention-bias", self.attention_bias, {.help = "projections of attention have biases", .only = only});
     visit("norm", self.norm,
-          {.help = "norm after (post) or before (pre) each sub-layer, or none in the blocks", .only = only});
+          {.help = "norm after (post) or before (pre) each sub-layer, or none in the blocks",
+           .common = true,
+           .only = only});
     visit("norm-kind", self.norm_kind,
           {.help = "norm of the blocks: layer norm, root mean square norm, or batch norm over the tokens of a batch",
            .only = {"norm", {"post", "pre"}}});

@@ -103,6 +103,7 @@ struct LanguageOptions {
   static void visit(Self& self, Visitor& visit) {
     visit("cell", self.cell,
           {.help = "a Transformer, or a recurrent model with this cell, which remembers the text before each segment",
+           .common = true,
            .only = {"objective", {"causal"}}});
     visit("memory", self.memory,
           {.help = "number of positions before each segment that are attended to as well, without a gradient "

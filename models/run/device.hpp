@@ -39,7 +39,7 @@ struct ModelOptions {
     visit("precision", self.precision,
           {.help = "precision of matrix products; auto: bf16 if the processor supports it natively, else fp32",
            .only = of_precision});
-    visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME"});
+    visit("device", self.device, {.help = "auto, cpu, cuda or cuda:N", .placeholder = "NAME", .common = true});
   }
   static void visit_checkpoint(auto& checkpoint, auto& visit) {
     visit(
@@ -47,7 +47,8 @@ struct ModelOptions {
         {.help =
              "best, last, step-N, or the path of a checkpoint; auto: best, or another one, with a warning, if that is "
              "damaged",
-         .placeholder = "auto|best|last|step-N|PATH"});
+         .placeholder = "auto|best|last|step-N|PATH",
+         .common = true});
   }
 };
 

@@ -40,7 +40,8 @@ struct TextModelOptions {
   static void visit(Self& self, Visitor& visit) {
     visit("model", self.model,
           {.help = "the encoder: BERT, a bidirectional LSTM, which uses only the width of a shape, or a language "
-                   "model, which reads from left to right (language) or both sides (hybrid)"});
+                   "model, which reads from left to right (language) or both sides (hybrid)",
+           .common = true});
     visit(
         "pooling", self.pooling,
         {.help = "vector from which labels are computed: the state of [CLS] (cls), the last states (last), their mean, "

@@ -55,9 +55,11 @@ struct StackOptions {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("shape", self.shape, {.help = "layers/width by name: 2/128, 4/256, 4/512, 8/512, 12/768 or 24/1024"});
-    visit("layers", self.layers, {.help = "layers; auto: from the shape", .min = 1, .max = 96});
-    visit("width", self.width, {.help = "size of hidden states; auto: from the shape", .min = 2, .max = 16384});
+    visit("shape", self.shape,
+          {.help = "layers/width by name: 2/128, 4/256, 4/512, 8/512, 12/768 or 24/1024", .common = true});
+    visit("layers", self.layers, {.help = "layers; auto: from the shape", .min = 1, .max = 96, .common = true});
+    visit("width", self.width,
+          {.help = "size of hidden states; auto: from the shape", .min = 2, .max = 16384, .common = true});
     visit("score", self.block.score, {.help = "score of a position", .only = kBlocks});
     BlockOptions::visit(self.block, visit, kBlocks);
     visit("embedding-width", self.embedding_width,

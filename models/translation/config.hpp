@@ -89,15 +89,18 @@ struct ModelConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit("model", self.model, {.help = "model family"});
+    visit("model", self.model, {.help = "model family", .common = true});
     visit("reverse-target", self.reverse_target,
           {.help = "read and write the target from its last token to its first; text is printed in its own order"});
     visit("encoder-layers", self.encoder_layers,
-          {.help = "layers of the encoder; auto: from the size of the data", .min = 1, .max = 96});
+          {.help = "layers of the encoder; auto: from the size of the data", .min = 1, .max = 96, .common = true});
     visit("decoder-layers", self.decoder_layers,
-          {.help = "layers of the decoder; auto: from the size of the data", .min = 1, .max = 96});
+          {.help = "layers of the decoder; auto: from the size of the data", .min = 1, .max = 96, .common = true});
     visit("width", self.width,
-          {.help = "size of embeddings and hidden states; auto: from the size of the data", .min = 2, .max = 16384});
+          {.help = "size of embeddings and hidden states; auto: from the size of the data",
+           .min = 2,
+           .max = 16384,
+           .common = true});
     BlockOptions::visit(self.block, visit, kTransformer);
     visit("self-attention-in", self.self_attention_in,
           {.help = "stacks to which --self-attention, --self-window and --projections apply", .only = kTransformer});
@@ -171,7 +174,8 @@ struct ModelConfig {
           {.help = "dropout on embeddings and sub-layer outputs; auto: from the size of the data",
            .min = 0,
            .max = 0.95,
-           .is_adopted = false});
+           .is_adopted = false,
+           .common = true});
     visit("word-dropout", self.word_dropout,
           {.help = "word dropout: share of source words and decoder inputs whose whole embedding is zero in training",
            .min = 0,

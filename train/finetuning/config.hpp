@@ -49,17 +49,22 @@ struct FinetuningConfig {
                    "TOML file that describes another",
            .placeholder = "NAME|FILE",
            .required = true});
-    visit("data", self.data, {.help = "directory of the task's files", .placeholder = "DIR", .may_change = true});
+    visit("data", self.data,
+          {.help = "directory of the task's files", .placeholder = "DIR", .may_change = true, .common = true});
     visit("train", self.train,
-          {.help = "training file; none: the task's, in --data", .file = FileUse::read, .may_change = true});
+          {.help = "training file; none: the task's, in --data",
+           .file = FileUse::read,
+           .may_change = true,
+           .common = true});
     visit("valid", self.valid,
           {.help = "validation files, the first of which selects the best checkpoint; none: the task's, in --data",
            .file = FileUse::read,
-           .may_change = true});
+           .may_change = true,
+           .common = true});
     visit("tokenizer", self.tokenizer, {.help = "tokenizer; none: that of --init-from", .file = FileUse::read});
     visit("examples", self.examples, {.help = "fraction of the training examples to use", .min = 0, .max = 1});
     SampleConfig::visit(self.samples, visit);
-    visit("batch-size", self.batch_size, {.help = "sequences per batch", .min = 1, .max = 1e6});
+    visit("batch-size", self.batch_size, {.help = "sequences per batch", .min = 1, .max = 1e6, .common = true});
 
     visit.group("Model");
     TextModelOptions::visit(self.model, visit);
@@ -74,7 +79,8 @@ struct FinetuningConfig {
     visit("freeze", self.freeze,
           {.help = "number of frozen parts of the encoder: 1: the embeddings, 2: also the lowest layer, and so on",
            .min = 0,
-           .max = 97});
+           .max = 97,
+           .common = true});
     visit("layer-decay", self.layer_decay,
           {.help = "factor of each layer's learning rate relative to the layer above", .min = 0.01, .max = 1});
     ScheduleConfig::visit(self.schedule, visit);
@@ -105,7 +111,8 @@ struct FinetuningCommand {
     visit("seeds", self.seeds,
           {.help = "A..B: one run per seed, in RUN/seed-N, and the mean and standard deviation of their scores; "
                    "commands given RUN use the seed with the best validation score; none: only --seed",
-           .placeholder = "A..B"});
+           .placeholder = "A..B",
+           .common = true});
   }
   // Throws UserError for missing or contradictory options of this call.
   void validate(const OptionOrigins& origins) const;

@@ -77,7 +77,8 @@ struct PretrainingConfig {
           {.help = "what to predict: masked tokens from both sides (masked: a BERT), tokens from those before them in "
                    "a random order (permuted: an encoder like XLNet), each token from those before it (causal: a "
                    "language model, whose default --norm is pre), or both this and masked tokens (hybrid: a language "
-                   "model that is an encoder, too, like GPT-BERT)"});
+                   "model that is an encoder, too, like GPT-BERT)",
+           .common = true});
     visit("causal-share", self.causal_share,
           {.help = "fraction of sequences in which each token is predicted from those before it; in the others, masked "
                    "tokens are predicted from both sides",
@@ -90,19 +91,24 @@ struct PretrainingConfig {
            .required = true,
            .may_change = true,
            .identifies = false});
-    visit(
-        "valid", self.valid,
-        {.help = "validation text; tokens are masked as in the BERT paper, with the same masks at every validation, "
-                 "or are predicted in the same orders; with --objective causal, all tokens are predicted, with hybrid "
-                 "in both ways",
-         .file = FileUse::read,
-         .may_change = true,
-         .identifies = false});
+    visit("valid", self.valid,
+          {.help = "validation text; tokens are masked as in the BERT paper, with the same masks at every validation, "
+                   "or are predicted in the same orders; with --objective causal, all tokens are predicted, with hybrid "
+                   "in both ways",
+           .file = FileUse::read,
+           .may_change = true,
+           .identifies = false,
+           .common = true});
     visit("tokenizer", self.tokenizer,
-          {.help = "tokenizer; none: train one on the training text", .file = FileUse::read, .identifies = false});
-    visit(
-        "vocab-size", self.vocabulary.size,
-        {.help = "vocabulary size of a newly trained tokenizer; auto: by the size of the text", .min = 1, .max = 1e6});
+          {.help = "tokenizer; none: train one on the training text",
+           .file = FileUse::read,
+           .identifies = false,
+           .common = true});
+    visit("vocab-size", self.vocabulary.size,
+          {.help = "vocabulary size of a newly trained tokenizer; auto: by the size of the text",
+           .min = 1,
+           .max = 1e6,
+           .common = true});
     visit("vocab-type", self.vocabulary.type, {.help = "type of a newly trained tokenizer"});
     visit("lower-case", self.vocabulary.lower_case, {.help = "lower-case the text in a newly trained tokenizer"});
     CacheConfig::visit(self.cache, visit);
@@ -111,7 +117,8 @@ struct PretrainingConfig {
     visit("max-tokens", self.max_tokens,
           {.help = "tokens per batch, rounded to whole sequences, at least one; auto: 1024, on a GPU 4096",
            .min = 1,
-           .max = 1e9});
+           .max = 1e9,
+           .common = true});
     visit("phase", self.phases,
           {.help = "phases of training as LENGTH:SHARE%, such as 128:90% 512:10%: sequence lengths in turn, each for "
                    "that share of the updates; LENGTH@MAX-TOKENS:SHARE% also sets the batch size; none: --length, "

@@ -61,9 +61,12 @@ struct TranslationConfig {
            .required = true,
            .may_change = true,
            .identifies = false});
-    visit(
-        "valid", self.valid,
-        {.help = "source and target validation text", .file = FileUse::read, .may_change = true, .identifies = false});
+    visit("valid", self.valid,
+          {.help = "source and target validation text",
+           .file = FileUse::read,
+           .may_change = true,
+           .identifies = false,
+           .common = true});
     FactorFiles::visit(self.factors, visit);
     visit("valid-factors", self.valid_factors,
           {.help = "labels of the source words of --valid: a file for each of --source-factors, in the same order",
@@ -75,11 +78,14 @@ struct TranslationConfig {
           {.help = "one tokenizer for both languages, or one for the source and one for the target; none: train a "
                    "joint one on the training text",
            .file = FileUse::read,
-           .identifies = false});
-    visit(
-        "vocab-size", self.vocabulary.size,
-        {.help = "vocabulary size of a newly trained tokenizer; auto: by the size of the text", .min = 1, .max = 1e6});
-    visit("vocab-type", self.vocabulary.type, {.help = "type of a newly trained tokenizer"});
+           .identifies = false,
+           .common = true});
+    visit("vocab-size", self.vocabulary.size,
+          {.help = "vocabulary size of a newly trained tokenizer; auto: by the size of the text",
+           .min = 1,
+           .max = 1e6,
+           .common = true});
+    visit("vocab-type", self.vocabulary.type, {.help = "type of a newly trained tokenizer", .common = true});
     CorpusConfig::visit(self.corpus, visit);
     SamplingConfig::visit(self.sampling, visit);
     CacheConfig::visit(self.cache, visit);

@@ -79,7 +79,10 @@ struct ObjectiveConfig {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
     visit("label-smoothing", self.label_smoothing,
-          {.help = "label smoothing: probability mass spread uniformly over the vocabulary", .min = 0, .max = 0.9});
+          {.help = "label smoothing: probability mass spread uniformly over the vocabulary",
+           .min = 0,
+           .max = 0.9,
+           .common = true});
     visit("r-drop", self.r_drop,
           {.help = "R-Drop: weight of the divergence between two predictions of each word with different dropout, such "
                    "as 5; takes twice the time and memory; 0: one prediction",

@@ -221,7 +221,7 @@ TEST(Options, EveryMistakeInWordsNamesTheFlag) {
 TEST(Options, ARequiredOptionMustBeGiven) {
   Outer config;
   EXPECT_EQ(error_and_remedy_of([&] { check_required(bind(config), "attend train"); }),
-            "attend train: DIR (or --run) is missing: directory | attend train --help lists the options");
+            "attend train: DIR (or --run) is missing: directory | `attend train --help` lists the options");
   config.run = "runs/a";
   EXPECT_EQ(error_and_remedy_of([&] { check_required(bind(config), "attend train"); }), "");
 }
@@ -322,7 +322,7 @@ TEST(Conditions, AnOptionThatDoesNotApplyIsRefusedUnlessItIsAtItsDefault) {
   EXPECT_EQ(refused({.frame = true, .nail = "long"}),
             "option nail has no meaning with --frame | leave it out; it is only for calls without --frame");
   EXPECT_EQ(refused({.stride = 1}, {{kTools, {"knife"}}}),
-            "option stride has no meaning for tools of kind knife | leave it out; it is only for tools of kind brush, "
+            "option stride has no meaning for tools of kind knife | leave it out; it is only for tools of kind brush or "
             "roller");
 }
 
@@ -350,7 +350,7 @@ TEST(Conditions, AFileGroupsOptionsByTheirOutermostCondition) {
             "# of the frame; a UTF-8 text\nwood = \"oak\"\n"
             "\n# Paint, only calls without --frame\n\n"
             "# in the wall; a UTF-8 text\nnail = \"\"\n"
-            "\n# Paint, only tools of kind brush, roller\n\n"
+            "\n# Paint, only tools of kind brush or roller\n\n"
             "# of the brush; an integer\nstride = 128\n");
   EXPECT_EQ(to_toml(Edge{}), "# of the line; one of dark-red, blue, or auto\nedge = \"auto\"\n");
 }

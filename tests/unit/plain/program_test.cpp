@@ -146,12 +146,16 @@ TEST(Program, FlagsWinOverFilesAndLaterFilesOverEarlier) {
 }
 
 TEST(Program, MistakesAreNamed) {
-  EXPECT_EQ(error({}), "attend: error: no command given\n  `attend --help` lists the commands\n");
+  EXPECT_EQ(error({}),
+            "attend: error: no command given\n  `attend --help` lists the commands; `attend toy corpus` writes data to "
+            "try them "
+            "with\n");
   EXPECT_EQ(error({"drwa"}), "attend: error: attend drwa: no such command\n  did you mean attend draw?\n");
   EXPECT_EQ(error({"elephant"}),
             "attend: error: attend elephant: no such command\n  `attend --help` lists the commands\n");
-  EXPECT_EQ(error({"draw"}),
-            "attend: error: attend draw: RUN (or --run) is missing: the run\n  attend draw --help lists the options\n");
+  EXPECT_EQ(
+      error({"draw"}),
+      "attend: error: attend draw: RUN (or --run) is missing: the run\n  `attend draw --help` lists the options\n");
   EXPECT_EQ(error({"draw", "r", "--max-tokn=5"}),
             "attend: error: --max-tokn: no such option of attend draw\n  did you mean --max-tokens?\n");
   EXPECT_EQ(error({"draw", "r", "-x"}),
@@ -324,10 +328,37 @@ TEST(Program, HelpListsCommandsAndOptions) {
             "For every command\n"
             "  --config FILE               options from a TOML file; repeatable, later files win, flags win over\n"
             "                              files\n"
-            "  --quiet                     print only warnings and errors\n"
-            "  --help                      print this text\n");
+            "  -q, --quiet                 print only warnings and errors\n"
+            "  -h, --help [all|WORD]       print the options that most people set, all, or those about a word;\n"
+            "                              beside other options, such as --model luong, those that go with\n"
+            "                              them\n");
+  EXPECT_EQ(attend({"draw", "--slope", "2", "--help"}).out.find("[1]"), std::string::npos)
+      << "values are those of the call";
+  EXPECT_EQ(attend({"-V"}).out, attend({"--version"}).out);
+  ASSERT_EQ(attend({"-q", "draw", "r"}).code, 0);
+  EXPECT_TRUE(log::is_quiet());
+  ASSERT_EQ(attend({"draw", "r", "--input", "a", "-q"}).code, 0);
+  EXPECT_TRUE(log::is_quiet());
+  EXPECT_EQ(drawn.inputs, Words{"a"});
+  ASSERT_EQ(attend({"draw", "r"}).code, 0);
+  EXPECT_FALSE(log::is_quiet());
   EXPECT_NE(attend({"config", "--markdown"}).out.find("| `--slope` | a number of at least -5 | 1 | of the line |"),
             std::string::npos);
+}
+
+TEST(Program, HelpFindsOptionsByWords) {
+  const std::string slope = "\n  --slope X                   of the line; a number of at least -5 [1]\n";
+  for (const Words& words : {Words{"help", "LINE"}, {"help", "--slope"}, {"help", "the", "line"}}) {
+    EXPECT_EQ(attend(words).out, "attend draw, drop" + slope) << words.back();
+  }
+  EXPECT_EQ(attend({"help", "draw", "the", "line"}).out, "attend draw" + slope);
+  EXPECT_EQ(attend({"draw", "--help", "slope"}).out, "attend draw" + slope);
+  EXPECT_EQ(
+      error({"help", "draw", "colour"}),
+      "attend: error: no option of attend draw is about \"colour\"\n  `attend --help` lists the commands, `attend "
+      "help COMMAND all` all options of one\n");
+  EXPECT_EQ(error({"help", "drwa"}),
+            "attend: error: no option of any command is about \"drwa\"\n  did you mean `attend help draw`?\n");
 }
 
 struct PaintConfig {

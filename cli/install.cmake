@@ -1,0 +1,16 @@
+# cmake --install runs this: the manual pages and completions that the program ATTEND writes of itself, in the folder SHARE.
+function(write_page file)
+  execute_process(COMMAND ${ATTEND} ${ARGN} OUTPUT_VARIABLE page COMMAND_ERROR_IS_FATAL ANY)
+  file(WRITE ${SHARE}/${file} "${page}")
+endfunction()
+
+execute_process(COMMAND ${ATTEND} help OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "\n  [a-z]+  " commands "${help}")
+write_page(man/man1/attend.1 help --man)
+foreach(command ${commands})
+  string(STRIP ${command} command)
+  write_page(man/man1/attend-${command}.1 help --man ${command})
+endforeach()
+write_page(completions/bash-completion/completions/attend completion bash)
+write_page(completions/zsh/site-functions/_attend completion zsh)
+write_page(completions/fish/vendor_completions.d/attend.fish completion fish)
