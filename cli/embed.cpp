@@ -73,28 +73,26 @@ void write(const std::vector<std::vector<float>>& vectors, const EmbedConfig& co
 using EncoderOfTexts = std::pair<SentenceEncoder, Tokenizer>;
 
 EncoderOfTexts load_encoder(const EmbedConfig& config, const std::filesystem::path& path) {
-  const auto of_bert = [](const BertRun& run) {
-    return EncoderOfTexts(SentenceEncoder::of(run.model->bert), run.tokenizer);
-  };
-  const auto of_tuned = [&](const TextRun& run) -> EncoderOfTexts {
-    if (config.sentence.pooling == SentencePooling::cls && run.options.model == TextEncoderKind::language) {
-      throw UserError("--pooling cls: the first token of a language model has not read the text", "use --pooling mean");
-    }
-    const auto states = [model = run.model](const SegmentedSequences& input, Pass& pass,
-                                            const std::optional<Selection>& selected) {
-      return model->encoder().forward(input, pass, selected).hidden_MH;
-    };
-    const torch::Device device = run.model->parameters().front().device();
-    return {{.states = states, .longest = run.options.longest(), .device = device}, run.tokenizer};
-  };
-  const auto of_hybrid = [&](const LanguageRun& run) {
+  const RunKind kind = kind_of_run(path);
+  if (kind == RunKind::language) {
+    const auto run = load_run_as<LanguageRun>(path, config.use);
     run.check_reads_both_sides(path);
-    return EncoderOfTexts(SentenceEncoder::of(run), run.tokenizer);
+    return {SentenceEncoder::of(run), run.tokenizer};
+  }
+  if (kind != RunKind::finetune) {
+    const auto run = load_run_as<BertRun>(path, config.use);
+    return {SentenceEncoder::of(run.model->bert), run.tokenizer};
+  }
+  const auto run = load_run_as<TextRun>(path, config.use);
+  if (config.sentence.pooling == SentencePooling::cls && run.options.model == TextEncoderKind::language) {
+    throw UserError("--pooling cls: the first token of a language model has not read the text", "use --pooling mean");
+  }
+  const auto states = [model = run.model](const SegmentedSequences& input, Pass& pass,
+                                          const std::optional<Selection>& selected) {
+    return model->encoder().forward(input, pass, selected).hidden_MH;
   };
-  const auto refuse = [&](const TranslationRun& other) -> EncoderOfTexts {
-    refuse_kind(path, other.kKind, BertRun::kKind);
-  };
-  return std::visit(overloaded{of_bert, of_tuned, of_hybrid, refuse}, load_run(path, config.use));
+  const torch::Device device = run.model->parameters().front().device();
+  return {{.states = states, .longest = run.options.longest(), .device = device}, run.tokenizer};
 }
 
 void run(const EmbedConfig& given, const OptionOrigins& origins) {

@@ -230,21 +230,15 @@ void run(const PredictConfig& config, const OptionOrigins& origins) {
   signals::install();
   if (config.fill_mask) return fill(config);
   if (config.prompt.is_given()) return predict_prompted(config);
-  std::visit(overloaded{[&](const TextRun& run) { predict_tuned(config, origins, run); },
-                        [&](const LanguageRun&) {
-                          throw UserError(config.run + ": a language model without a task",
-                                          "describe one in words: --prompt FILE; or fine-tune it: attend finetune "
-                                          "--init-from " +
-                                              config.run);
-                        },
-                        [&](const BertRun&) {
-                          throw UserError(config.run + ": a pretrained encoder without a task",
-                                          "fill in [MASK] with --fill-mask, or fine-tune it: attend finetune "
-                                          "--init-from " +
-                                              config.run);
-                        },
-                        [&](const TranslationRun& run) { refuse_kind(config.run, run.kKind, TextRun::kKind); }},
-             load_run(config.run, config.use));
+  const RunKind kind = kind_of_run(run_of_best_seed(config.run));
+  const std::string tune = "fine-tune it: attend finetune --init-from " + config.run;
+  if (kind == RunKind::language)
+    throw UserError(config.run + ": a language model without a task",
+                    "describe one in words: --prompt FILE; or " + tune);
+  if (kind == RunKind::pretrain)
+    throw UserError(config.run + ": a pretrained encoder without a task",
+                    "fill in [MASK] with --fill-mask, or " + tune);
+  predict_tuned(config, origins, load_run_as<TextRun>(config.run, config.use));
 }
 
 }  // namespace
