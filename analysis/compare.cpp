@@ -16,6 +16,7 @@
 #include "analysis/compared_inputs.hpp"
 #include "analysis/cost.hpp"
 #include "analysis/cross_scores.hpp"
+#include "analysis/given_scores.hpp"
 #include "analysis/pair_tests.hpp"
 #include "analysis/probe.hpp"
 #include "analysis/run_groups.hpp"
@@ -57,6 +58,7 @@ class Measurement {
   Comparison run() {
     read_texts();
     load_runs();
+    read_scores();
     translate_all();
     measure_systems();
     result_.tests = test_pairs(systems_, scored_, result_.metrics);
@@ -98,6 +100,29 @@ class Measurement {
     for (const NamedSearch& search : searches_) {
       add_system(search.name, fmt::format("a search of {}: {}", runs_[0].facts.path, search.options),
                  UserError(fmt::format("--search {}: another system has this name", search.name), "give another name"));
+    }
+  }
+
+  void read_scores() {
+    const std::vector<GivenSystem> named = parse_named_files("--scores", "COMET=scores.txt", config_.scores);
+    const std::size_t outputs = runs_.size() + systems_.size() - num_trained_;
+    given_scores_.reserve(named.size());  // rows refer to them
+    for (const GivenSystem& given : named) {
+      if (std::ranges::find(result_.metrics, given.name, &ComparedMetric::name) != result_.metrics.end()) {
+        throw UserError(fmt::format("--scores {}={}: a metric has this name", given.name, given.file),
+                        "give the scores another name");
+      }
+      const GivenScores& scores = given_scores_.emplace_back(given.name, given.file, outputs, set_.sources.size());
+      result_.metrics.push_back({.key = "scores." + given.name,
+                                 .name = given.name,
+                                 .lower_is_better = std::ranges::count(config_.lower_is_better, given.name) > 0,
+                                 .meaning = "mean of the scores in " + given.file,
+                                 .decimals = scores.decimals()});
+    }
+    for (const std::string& name : config_.lower_is_better) {
+      if (std::ranges::find(named, name, &GivenSystem::name) == named.end()) {
+        throw UserError(fmt::format("--lower-is-better {}: no --scores has this name", name), "check the name");
+      }
     }
   }
 
@@ -186,6 +211,9 @@ class Measurement {
       for (const auto& metric : metrics_) {
         refuse_if_stopped();
         scored.push_back(with_resamples(metrics::evaluate(*metric, texts, references, threads), samples));
+      }
+      for (const GivenScores& given : given_scores_) {
+        scored.push_back(with_resamples(given.rows(scored_.size() - 1), samples));
       }
     }
     for (const SystemRuns& system : systems_) {
@@ -311,6 +339,9 @@ class Measurement {
         for (std::size_t m = 0; m < metrics_.size(); ++m) {
           shown.scores.push_back(metrics_[m]->segment_value(scored_[output][m].rows.row(i)));
         }
+        for (std::size_t m = metrics_.size(); m < result_.metrics.size(); ++m) {
+          shown.scores.push_back(scored_[output][m].rows.row(i)[0]);
+        }
       }
     }
     std::vector<const TranslationRun*> models;
@@ -325,6 +356,7 @@ class Measurement {
   const CompareConfig& config_;
   const CutWeights cut_{config_.translator.search.attention_threshold};
   std::vector<std::unique_ptr<metrics::Metric>> metrics_;
+  std::vector<GivenScores> given_scores_;  // in result_.metrics and scored_ after metrics_
   TranslatedSet set_;
   ComparedInputs inputs_;
   std::vector<PairsFile> contrasts_;

@@ -26,6 +26,8 @@ struct CompareConfig {
   std::vector<std::string> test;
   std::vector<std::string> hypothesis;
   std::vector<std::string> search;
+  std::vector<std::string> scores;
+  std::vector<std::string> lower_is_better;
   std::vector<std::string> train;
   std::vector<std::string> contrast;
   GoldConfig gold;
@@ -73,6 +75,14 @@ struct CompareConfig {
            .placeholder = "NAME = OPTIONS",
            .common = true,
            .only = kOfTranslationRuns});
+    visit("scores", self.scores,
+          {.help = "name and scores of a metric that attend lacks, or of people, such as COMET=scores.txt: a line for "
+                   "each sentence with a number for each run, each --hypothesis and each --search; repeatable",
+           .placeholder = "NAME=FILE",
+           .file = FileUse::read,
+           .only = kOfTranslations});
+    visit("lower-is-better", self.lower_is_better,
+          {.help = "names of --scores of which a lower one is better", .placeholder = "NAME", .only = {"scores"}});
     visit("train", self.train,
           {.help = "training text, whose last file, the target side, gives the frequencies of words; of language "
                    "models, all files; none: the training text of the first run",

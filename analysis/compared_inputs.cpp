@@ -29,18 +29,18 @@ Lines read_compared_lines(const std::string& file) {
 
 }  // namespace
 
-std::vector<GivenSystem> parse_hypotheses(const Lines& words) {
+std::vector<GivenSystem> parse_named_files(std::string_view option, std::string_view example, const Lines& words) {
   std::vector<GivenSystem> systems;
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == word.size()) {
-      throw UserError(fmt::format("--hypothesis {}: expected NAME=FILE, such as marian=output.de", word),
-                      "name the system and the file of its translations");
+      throw UserError(fmt::format("{} {}: expected NAME=FILE, such as {}", option, word, example),
+                      "give a name and a file");
     }
     GivenSystem system{.name = word.substr(0, equals), .file = word.substr(equals + 1)};
     if (std::ranges::find(systems, system.name, &GivenSystem::name) != systems.end()) {
-      throw UserError(fmt::format("--hypothesis {}: the name {} is given twice", word, system.name),
-                      "give each system a name of its own");
+      throw UserError(fmt::format("{} {}: the name {} is given twice", option, word, system.name),
+                      "give each file a name of its own");
     }
     systems.push_back(std::move(system));
   }
@@ -50,7 +50,7 @@ std::vector<GivenSystem> parse_hypotheses(const Lines& words) {
 ComparedInputs read_compared_inputs(const Lines& test, const GoldConfig& gold, const Lines& hypotheses) {
   ComparedInputs inputs{.sources = read_compared_lines(test[0]),
                         .references = read_compared_lines(test[1]),
-                        .given = parse_hypotheses(hypotheses)};
+                        .given = parse_named_files("--hypothesis", "marian=output.de", hypotheses)};
   const auto check = [&](const std::string& file, std::int64_t lines) {
     check_aligned(file, lines, name_of_input(test[0]), std::ssize(inputs.sources));
   };

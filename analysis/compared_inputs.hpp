@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/text/word_alignment.hpp"
@@ -20,9 +21,10 @@ struct GivenSystem {
   std::vector<std::string> lines = {};
 };
 
-// The systems that --hypothesis names; their lines are not read yet. UserError for a word that is not NAME=FILE, or a
-// name that is given twice.
-std::vector<GivenSystem> parse_hypotheses(const std::vector<std::string>& words);
+// What words NAME=FILE of an option name, such as the systems of --hypothesis; their lines are not read yet. UserError,
+// with an example, for a word that is not NAME=FILE, or a name that is given twice.
+std::vector<GivenSystem> parse_named_files(std::string_view option, std::string_view example,
+                                           const std::vector<std::string>& words);
 
 struct ComparedInputs {
   std::vector<std::string> sources;

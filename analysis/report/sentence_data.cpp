@@ -25,9 +25,11 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Three decimals are enough to read and to sort.
+constexpr int kDecimals = 3;  // enough to read and to sort
+
 ordered_json rounded(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? ordered_json(std::round(*value * 1000) / 1000) : ordered_json(nullptr);
+  const double scale = std::pow(10, kDecimals);
+  return value && std::isfinite(*value) ? ordered_json(std::round(*value * scale) / scale) : ordered_json(nullptr);
 }
 
 std::size_t number_of(const std::vector<std::string>& pieces, std::vector<std::vector<std::string>>& known) {
@@ -60,7 +62,9 @@ PackedSentences packed(const ShownSentences& shown) {
     texts["systems"].push_back({{"name", system.name}, {"layer", system.layer}, {"head", system.head}});
   }
   for (const ComparedMetric& metric : shown.metrics) {
-    texts["metrics"].push_back({{"name", metric.name}, {"lower_is_better", metric.lower_is_better}});
+    texts["metrics"].push_back({{"name", metric.name},
+                                {"lower_is_better", metric.lower_is_better},
+                                {"decimals", std::min(metric.decimals, kDecimals)}});
   }
   std::string streams;
   for (const ShownSentence& sentence : shown.sentences) {

@@ -3,7 +3,7 @@
 // The JSON:
 //
 //   {"systems": [{"name": "luong", "layer": 0, "head": -1}], "views": ["The reference", "Its own translation"],
-//    "metrics": [{"name": "BLEU", "lower_is_better": false}, …],
+//    "metrics": [{"name": "BLEU", "lower_is_better": false, "decimals": 1}, …],
 //    "sentences": [{"source": "a dog", "reference": "ein Hund",
 //                   "outputs": [{"text": "ein Hund", "scores": [100, …], "log_prob": -0.7}],
 //                   "pieces": [["▁a", "▁dog", "</s>"], …],

@@ -44,18 +44,18 @@
     select.addEventListener('change', () => change(Number(select.value)));
     return element('label', {}, label + ' ', select);
   }
-  function table(caption, heads, rows) {
+  function table(caption, heads, rows, places = []) {
     const line = (cells, name) => element(
         'tr', {},
         ...cells.map(
             (cell, c) => element(
                 c === 0 ? 'th' : name, typeof cell === 'number' ? {class: 'number'} : {dir: 'auto'},
-                typeof cell === 'number' ? decimals(cell) : cell ?? '–')));
+                typeof cell === 'number' ? decimals(cell, places[c]) : cell ?? '–')));
     return element(
         'table', {}, element('caption', {dir: 'auto'}, caption), element('thead', {}, line(heads, 'th')),
         element('tbody', {}, ...rows.map((row) => line(row, 'td'))));
   }
-  const decimals = (value) => value.toFixed(1).replace('-', '−');
+  const decimals = (value, places = 1) => value.toFixed(places).replace('-', '−');
   const numbers_to = (count) => [...Array(count).keys()];
   const on = (id, event, act) => by_id(id).addEventListener(event, act);
 
@@ -321,7 +321,8 @@
           (output,
            s) => [scored ? systems[s] : 'Target', output.text, ...(scored ? [...output.scores, output.log_prob] : [])])
     ];
-    by_id('texts').replaceChildren(table(`Sentence ${number + 1}`, ['', 'Text', ...heads], rows));
+    by_id('texts').replaceChildren(table(
+        `Sentence ${number + 1}`, ['', 'Text', ...heads], rows, [1, 1, ...metrics.map((metric) => metric.decimals)]));
 
     const maps = await maps_of(number);
     if (ticket !== asked) return;  // another sentence was chosen meanwhile

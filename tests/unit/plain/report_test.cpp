@@ -157,7 +157,7 @@ TEST(Report, ShowsTheMetricsOfTheComparison) {
     EXPECT_NE(page.find(text), std::string::npos) << text;
   }
   const nlohmann::json texts = parse_json(inflated(from_base64(script_of(page, "sentence-texts"))), "the page");
-  EXPECT_EQ(texts["metrics"], nlohmann::json::parse(R"([{"name": "WER", "lower_is_better": true}])"));
+  EXPECT_EQ(texts["metrics"], nlohmann::json::parse(R"([{"name": "WER", "lower_is_better": true, "decimals": 1}])"));
 }
 
 // Of a file of minimal pairs: charts by kind and by distance, and the tests; a system without a model has a dash.
