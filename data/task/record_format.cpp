@@ -149,8 +149,11 @@ class SpanFormat : public RecordFormat {
   std::int64_t default_length() const override { return 384; }
   std::int64_t longest(const SampleConfig& config) const override { return config.longest_question(); }
 
-  void read_file(TaskSplit& split, const LabelledTask& /*task*/, Labelled labelled, SampleMaker& maker) const override {
+  void read_texts(TaskSplit& split, const LabelledTask& /*task*/, Labelled labelled) const override {
     split.questions = read_squad(split.file, labelled);
+  }
+  void read_file(TaskSplit& split, const LabelledTask& task, Labelled labelled, SampleMaker& maker) const override {
+    read_texts(split, task, labelled);
     for (const std::string& context : split.questions.contexts) {
       split.contexts.push_back(maker.tokenizer().encode_pieces(context));
     }
@@ -205,9 +208,12 @@ class TagFormat : public RecordFormat {
     return tag_set(read_conll(file, tag_column(task), Labelled::yes), task.chunks);
   }
 
-  void read_file(TaskSplit& split, const LabelledTask& task, Labelled labelled, SampleMaker& maker) const override {
+  void read_texts(TaskSplit& split, const LabelledTask& task, Labelled labelled) const override {
     split.sentences = read_conll(split.file, tag_column(task), labelled);
     check_tags(split, task.labels);
+  }
+  void read_file(TaskSplit& split, const LabelledTask& task, Labelled labelled, SampleMaker& maker) const override {
+    read_texts(split, task, labelled);
     split.samples = maker.of_sentences(split.sentences, task.labels);
   }
 

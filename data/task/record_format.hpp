@@ -38,6 +38,13 @@ class RecordFormat {
     return {};
   }
 
+  // The gold label in the column of a text; only of tasks on whole texts. Throws UserError naming `place` if the value
+  // is none.
+  virtual Gold gold_of(const std::string& /*value*/, const LabelledTask& /*task*/, const std::string& /*place*/) const {
+    ensure(false, "the task is on whole texts");
+    return {};
+  }
+
   virtual std::int64_t default_length() const { return 128; }
   // The number of tokens above which a part of a record is cut.
   virtual std::int64_t longest(const SampleConfig& config) const { return config.length.value(); }
@@ -45,10 +52,8 @@ class RecordFormat {
   // Reads split.file: its records and their samples.
   virtual void read_file(TaskSplit& split, const LabelledTask& task, Labelled labelled, SampleMaker& maker) const = 0;
 
-  // Reads the texts of split.file without making samples; only of tasks on whole texts.
-  virtual void read_texts(TaskSplit& /*split*/, const LabelledTask& /*task*/, Labelled /*labelled*/) const {
-    ensure(false, "the task is on whole texts");
-  }
+  // Reads the records of split.file without making samples.
+  virtual void read_texts(TaskSplit& split, const LabelledTask& task, Labelled labelled) const = 0;
 
   // Adds an unlabelled record from a line: `place` names it, `document` counts the groups of lines between blank ones.
   // Throws UserError if the line has another number of texts than the task.
@@ -85,8 +90,6 @@ class TextFormat : public RecordFormat {
   // The labels in a value, without surrounding spaces.
   virtual std::vector<std::string> split_labels(const std::string& value, const LabelledTask& task) const;
   virtual std::size_t fewest_labels() const { return 2; }
-  // Throws UserError naming `place` if the value is not a label.
-  virtual Gold gold_of(const std::string& value, const LabelledTask& task, const std::string& place) const = 0;
   // Throws UserError if the labels of the whole file are hidden.
   virtual void refuse_hidden(const TaskSplit& /*split*/) const {}
 };

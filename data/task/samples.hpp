@@ -149,7 +149,7 @@ struct TaskSplit {
 TaskSplit read_split(const std::string& file, const LabelledTask& task, const Tokenizer& tokenizer,
                      const SampleConfig& config, Labelled labelled);
 
-// The same without samples, of a task on whole texts.
+// The same without samples.
 TaskSplit read_texts(const std::string& file, const LabelledTask& task, Labelled labelled);
 
 // The labels or tags: those named by the task, or else those in the file.

@@ -11,12 +11,21 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/process.hpp"
+#include "core/text.hpp"
 #include "data/batch/batch.hpp"
 #include "data/task/record_format.hpp"
+#include "data/text/lines.hpp"
+#include "data/text/table.hpp"
 #include "models/run/kind.hpp"
 #include "models/text/text_model.hpp"
 
 namespace attend {
+
+namespace {
+
+constexpr std::string_view kTableHeading = "index\tprediction";
+
+}  // namespace
 
 void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, const OptionOrigins& origins) {
   auto theirs = read_config<AnswerConfig>(run_of_best_seed(run) / "config.toml", UnknownKeys::ignore);
@@ -25,8 +34,31 @@ void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, cons
 
 nlohmann::ordered_json TaskAnswers::name(std::size_t i) const { return {{"index", i}}; }
 
+void TaskAnswers::read_lines(
+    const std::string& file,
+    const std::function<void(std::size_t, const std::string&, const std::string&)>& take) const {
+  LineReader reader(file);
+  std::string line;
+  bool more = reader.next(line);
+  const bool is_table = more && line == kTableHeading;
+  if (is_table) more = reader.next(line);
+  std::int64_t count = 0;
+  for (; more; more = reader.next(line), ++count) {
+    const std::vector<std::string> parts = split_at(line, '\t');
+    if (count < split_.size()) take(count, is_table ? parts.back() : parts.front(), reader.place() + ": ");
+  }
+  check_count(file, count);
+}
+
+void TaskAnswers::check_count(const std::string& file, std::int64_t answers) const {
+  if (answers == split_.size()) return;
+  throw UserError(
+      file + ": " + counted(answers, "answer") + ", but " + split_.file + " has " + counted(split_.size(), "record"),
+      "give an answer to each record, in their order");
+}
+
 void TaskAnswers::write(std::ostream& out) const {
-  out << "index\tprediction\n";
+  out << kTableHeading << '\n';
   for (std::size_t i = 0; i < static_cast<std::size_t>(split_.size()); ++i) out << i << '\t' << text(i) << '\n';
 }
 

@@ -48,6 +48,14 @@ struct NamedMeasure {
   std::function<double(Subset)> of;
 };
 
+// A choice between labels: of a text (or, of several labels, whether it has one of them), the tag of a word, or an
+// answer among spans.
+struct Decision {
+  std::optional<std::size_t> gold = {}, predicted = {};  // numbers of labels or tags
+  double probability = 0;                                // of the choice
+  bool right = false;
+};
+
 // Refers to its split and task, which must outlive it.
 class TaskAnswers {
  public:
@@ -60,6 +68,11 @@ class TaskAnswers {
   virtual void add(std::span<const Sample* const> samples, const torch::Tensor& predicted) = 0;
   virtual void finish() {}
 
+  // Takes the answers in a file, made by another program, instead of predictions: a line for each record, of which text
+  // after a tab is ignored, or the table of write(); of spans and tags, the file of write(). They have no
+  // probabilities. Throws UserError naming the file unless it has an answer of the task to each record.
+  virtual void read(const std::string& file) = 0;
+
   // All metrics of the kind, for a labelled split; and, for questions that may lack answers, the null threshold with
   // the best mean F1 and this F1, in percent, as computed by the script of SQuAD 2.0.
   virtual std::vector<NamedMeasure> measures() const = 0;
@@ -69,6 +82,8 @@ class TaskAnswers {
   virtual std::string text(std::size_t i) const = 0;
   virtual std::optional<double> probability(std::size_t /*i*/) const { return std::nullopt; }
   virtual nlohmann::ordered_json json(std::size_t i) const = 0;
+  // What was decided for record `i` of a labelled split; nothing if the answer is a number.
+  virtual std::vector<Decision> decisions(std::size_t /*i*/) const { return {}; }
   // The member that identifies record `i` in JSON output, with its value.
   virtual nlohmann::ordered_json name(std::size_t i) const;
 
@@ -81,6 +96,12 @@ class TaskAnswers {
   std::optional<double> loss = {};  // the mean, if the samples are labelled
 
  protected:
+  // Calls take(i, answer, place) for the answers in the lines of a file; `place` begins messages.
+  void read_lines(const std::string& file,
+                  const std::function<void(std::size_t, const std::string&, const std::string&)>& take) const;
+  // Throws UserError if a file has another number of answers than there are records.
+  void check_count(const std::string& file, std::int64_t answers) const;
+
   const TaskSplit& split_;
   const LabelledTask& task_;
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "data/task/record_format.hpp"
 #include "eval/answers/answers.hpp"
 #include "eval/metrics/predictions.hpp"
 
@@ -41,6 +42,17 @@ class ClassificationAnswers : public LabelProbabilities {
   std::string text(std::size_t i) const override { return task_.labels[best(i)]; }
   std::optional<double> probability(std::size_t i) const override { return probabilities_[i][best(i)]; }
   nlohmann::ordered_json json(std::size_t i) const override { return with_probabilities({{"label", text(i)}}, i); }
+  std::vector<Decision> decisions(std::size_t i) const override {
+    const std::size_t gold = split_.texts[i].gold.label.value(), predicted = best(i);
+    return {{.gold = gold, .predicted = predicted, .probability = *probability(i), .right = predicted == gold}};
+  }
+
+  void read(const std::string& file) override {
+    read_lines(file, [&](std::size_t i, const std::string& answer, const std::string& place) {
+      probabilities_[i].assign(task_.labels.size(), 0);
+      probabilities_[i][format_of(task_.kind).gold_of(answer, task_, place).label.value()] = 1;
+    });
+  }
 
  private:
   std::size_t best(std::size_t i) const {
@@ -84,6 +96,22 @@ class MultiLabelAnswers : public LabelProbabilities {
 
   std::string text(std::size_t i) const override { return fmt::format("{}", fmt::join(given(i), task_.separator)); }
   nlohmann::ordered_json json(std::size_t i) const override { return with_probabilities({{"labels", given(i)}}, i); }
+  std::vector<Decision> decisions(std::size_t i) const override {
+    std::vector<Decision> all;
+    for (std::size_t label = 0; label < task_.labels.size(); ++label) {
+      const double p = probabilities_[i][label];
+      all.push_back(
+          {.probability = std::max(p, 1 - p), .right = is_given(p) == (split_.texts[i].gold.labels[label] > 0)});
+    }
+    return all;
+  }
+
+  void read(const std::string& file) override {
+    read_lines(file, [&](std::size_t i, const std::string& answer, const std::string& place) {
+      const Gold given = format_of(task_.kind).gold_of(answer, task_, place);
+      probabilities_[i].assign(given.labels.begin(), given.labels.end());
+    });
+  }
 
  private:
   static bool is_given(double probability) { return probability > 0.5; }
@@ -126,6 +154,11 @@ class RegressionAnswers : public TaskAnswers {
 
   std::string text(std::size_t i) const override { return fmt::format("{:.3f}", numbers_[i]); }
   nlohmann::ordered_json json(std::size_t i) const override { return {{"number", numbers_[i]}}; }
+  void read(const std::string& file) override {
+    read_lines(file, [&](std::size_t i, const std::string& answer, const std::string& place) {
+      numbers_[i] = format_of(task_.kind).gold_of(answer, task_, place).number.value();
+    });
+  }
 
  private:
   std::vector<double> numbers_;

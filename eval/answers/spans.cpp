@@ -12,6 +12,9 @@
 #include <ranges>
 #include <set>
 
+#include "core/error.hpp"
+#include "core/json.hpp"
+#include "data/task/record_format.hpp"
 #include "data/text/lines.hpp"
 #include "eval/answers/answers.hpp"
 #include "eval/metrics/predictions.hpp"
@@ -181,6 +184,31 @@ class SpanAnswers : public TaskAnswers {
   }
   nlohmann::ordered_json name(std::size_t i) const override { return {{"id", split_.questions.questions[i].id}}; }
 
+  std::vector<Decision> decisions(std::size_t i) const override {
+    const auto p = probability(i);
+    if (!p) return {};
+    const std::vector<std::string> gold = texts_of(split_.questions.questions[i]);
+    return {{.probability = *p, .right = !gold.empty() && metrics::score_answer(text(i), gold).exact == 1}};
+  }
+
+  void read(const std::string& file) override {
+    const nlohmann::json given = read_json(file);
+    if (!given.is_object()) {
+      throw UserError(file + ": not an object of ids and answers", "give answers as attend predict writes them");
+    }
+    answers_.resize(static_cast<std::size_t>(split_.size()));
+    for (std::size_t q = 0; q < answers_.size(); ++q) {
+      const std::string& id = split_.questions.questions[q].id;
+      const auto answer = given.find(id);
+      if (answer == given.end() || !answer->is_string()) {
+        throw UserError(file + ": no answer to the question " + id + " of " + split_.file,
+                        "give an answer, or an empty text, for each question");
+      }
+      if (const auto text = answer->get<std::string>(); !text.empty()) answers_[q].candidates = {{.text = text}};
+    }
+    check_count(file, std::ssize(given));
+  }
+
   // SQuAD's: an object of ids and answers.
   void write(std::ostream& out) const override {
     nlohmann::ordered_json object;
@@ -251,6 +279,34 @@ class TagAnswers : public TaskAnswers {
   std::string text(std::size_t i) const override { return fmt::format("{}", fmt::join(tags_[i], " ")); }
   nlohmann::ordered_json json(std::size_t i) const override {
     return {{"tokens", split_.sentences[i].tokens}, {"tags", tags_[i]}, {"probabilities", probabilities_[i]}};
+  }
+
+  std::vector<Decision> decisions(std::size_t i) const override {
+    std::vector<Decision> all;
+    const std::vector<std::string>& gold = split_.sentences[i].tags;
+    for (std::size_t word = 0; word < gold.size(); ++word) {
+      all.push_back({.gold = number_of_label(gold[word], task_, {}),
+                     .predicted = number_of_label(tags_[i][word], task_, {}),
+                     .probability = probabilities_[i][word],
+                     .right = tags_[i][word] == gold[word]});
+    }
+    return all;
+  }
+
+  void read(const std::string& file) override {
+    const std::vector<TaggedSentence> given = read_conll(file, {.number = 0, .chunks = false}, Labelled::yes);
+    check_count(file, std::ssize(given));
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (given[i].tokens != split_.sentences[i].tokens) {
+        throw UserError(fmt::format("{}:{}: a sentence of other words than that in {}:{}", file, given[i].line,
+                                    split_.file, split_.sentences[i].line),
+                        "give the tags of the words of the test file");
+      }
+      for (std::size_t word = 0; word < given[i].tags.size(); ++word) {
+        tags_[i][word] = given[i].tags[word];
+        number_of_label(tags_[i][word], task_, fmt::format("{}:{}: ", file, given[i].line + word));  // throws
+      }
+    }
   }
 
   // CoNLL's: a word and its tag per line.
