@@ -34,11 +34,13 @@
 #include "eval/workers.hpp"
 #include "models/attention/edits.hpp"
 #include "models/run/checkpoint_reader.hpp"
+#include "models/run/kind.hpp"
 
 namespace attend {
 namespace {
 
 using Lines = std::vector<std::string>;
+namespace fs = std::filesystem;
 
 class Measurement {
  public:
@@ -337,7 +339,7 @@ class Measurement {
             SystemSentence{.text = translation.text,
                            .log_prob = searched ? std::optional(translation.hypothesis.log_prob) : std::nullopt});
         for (std::size_t m = 0; m < metrics_.size(); ++m) {
-          shown.scores.push_back(metrics_[m]->segment_value(scored_[output][m].rows.row(i)));
+          shown.scores.push_back(metrics_[m]->segment_value(scored_[output][m].rows->row(i)));
         }
         for (std::size_t m = metrics_.size(); m < result_.metrics.size(); ++m) {
           shown.scores.push_back(scored_[output][m].rows.row(i)[0]);
@@ -373,33 +375,46 @@ class Measurement {
 
 void refuse_if_stopped() { signals::throw_if_stopped("the comparison was interrupted"); }
 
-bool are_language_models(const std::vector<std::string>& runs) {
-  const auto is_one = [](const std::filesystem::path& run) {
-    return std::filesystem::exists(run / "run.json") && kind_of_run(run) == RunKind::language;
-  };
-  if (std::ranges::none_of(runs, is_one)) return false;
-  for (const std::string& run : runs) check_is_run(run, RunKind::language);
-  return true;
+std::string_view kind_of_comparison(const CompareConfig& config) {
+  if (config.runs.empty()) return config.task.empty() ? kGivenTranslations : kGivenPredictions;
+  for (const auto& [kind, name] : {std::pair(RunKind::language, kLanguageModels),
+                                   {RunKind::finetune, kTunedRuns},
+                                   {RunKind::pretrain, kPretrainedEncoders}}) {
+    const auto is_one = [kind](const fs::path& run) {
+      const fs::path best = run_of_best_seed(run);
+      return fs::exists(best / "run.json") && kind_of_run(best) == kind;
+    };
+    if (std::ranges::none_of(config.runs, is_one)) continue;
+    for (const std::string& run : config.runs) {
+      if (const RunKind found = kind_of_run(run_of_best_seed(run)); found != kind) refuse_kind(run, found, kind);
+    }
+    return name;
+  }
+  return kTranslationRuns;
 }
 
 Facts CompareConfig::facts() const {
   if (runs.empty() && hypothesis.empty()) {
     throw UserError("nothing to compare: no run and no --hypothesis is given",
-                    "name runs of attend train, or files of translations: --hypothesis NAME=FILE");
+                    "name runs, or files of translations or predictions: --hypothesis NAME=FILE");
   }
   Facts all = translator.facts();
-  all[kComparisonsOf] = runs.empty()                ? FactValue{std::string(kGivenTranslations), "no run is given"}
-                        : are_language_models(runs) ? FactValue{std::string(kLanguageModels)}
-                                                    : FactValue{std::string(kTranslationRuns)};
+  all[kComparisonsOf] = {std::string(kind_of_comparison(*this)), runs.empty() ? "no run is given" : ""};
   return all;
 }
 
 void CompareConfig::validate(const OptionOrigins& origins) const {
-  const bool of_language = are_language_models(runs);
+  const std::string_view kind = kind_of_comparison(*this);
+  const bool of_translations = kind == kTranslationRuns || kind == kGivenTranslations;
+  const bool of_task = kind == kTunedRuns || kind == kGivenPredictions;
   translator.validate(origins);
   metrics.validate(origins);
   parse_searches(search, translator);  // refuses
-  if (!of_language) check_two_files("test", test, origins);
+  if (of_translations) check_two_files("test", test, origins);
+  if (of_task && test.size() != 1) {
+    throw UserError(fmt::format("{}: {} files, expected 1", origins("test"), test.size()),
+                    "give a labelled file of the task");
+  }
   if (translator.search.nbest > 1 && translator.mbr == 0) {
     throw UserError(origins("nbest") + ": the best translation of each sentence is compared", "leave it out");
   }
@@ -418,7 +433,7 @@ void CompareConfig::validate(const OptionOrigins& origins) const {
                                 origins("checkpoint"), checkpoint, runs.size()),
                     "give auto, best or last, or compare one run");
   }
-  if (!of_language && train.size() > 2) {
+  if (of_translations && train.size() > 2) {
     throw UserError(fmt::format("{}: {} files, expected 1 or 2", origins("train"), train.size()),
                     "--train SOURCE TARGET, or the target side alone");
   }

@@ -1,5 +1,5 @@
 // The measurements of `attend compare`: runs of `attend train` and given translations of one test set, in one
-// Comparison; language_comparison.hpp has those of language models.
+// Comparison; language_comparison.hpp has those of language models, task_comparison.hpp those of encoders.
 #pragma once
 
 #include <string>
@@ -18,12 +18,14 @@ namespace attend {
 // What is compared, on which options depend.
 inline constexpr Fact kComparisonsOf{"comparisons of"};
 inline constexpr std::string_view kTranslationRuns = "translation runs", kLanguageModels = "language models",
-                                  kGivenTranslations = "given translations";
+                                  kGivenTranslations = "given translations", kTunedRuns = "fine-tuned runs",
+                                  kGivenPredictions = "given predictions", kPretrainedEncoders = "pretrained encoders";
 
 struct CompareConfig {
   std::vector<std::string> runs;
   std::vector<std::string> names;
   std::vector<std::string> test;
+  std::string task;
   std::vector<std::string> hypothesis;
   std::vector<std::string> search;
   std::vector<std::string> scores;
@@ -41,16 +43,19 @@ struct CompareConfig {
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    constexpr Condition kOfRuns = {kComparisonsOf, {kTranslationRuns, kLanguageModels}};
+    constexpr Condition kOfRuns = {kComparisonsOf,
+                                   {kTranslationRuns, kLanguageModels, kTunedRuns, kPretrainedEncoders}};
+    constexpr Condition kOfDecoders = {kComparisonsOf, {kTranslationRuns, kLanguageModels}};
+    constexpr Condition kOfOutputs = {kComparisonsOf,
+                                      {kTranslationRuns, kGivenTranslations, kTunedRuns, kGivenPredictions}};
+    constexpr Condition kOfGivenPredictions = {kComparisonsOf, {kGivenPredictions}};
     constexpr Condition kOfTranslations = {kComparisonsOf, {kTranslationRuns, kGivenTranslations}};
     constexpr Condition kOfTranslationRuns = {kComparisonsOf, {kTranslationRuns}};
-    visit(
-        "runs", self.runs,
-        {.help =
-             "runs of attend train, or of attend pretrain --objective causal or hybrid; runs that differ only in their "
-             "seeds are one system",
-         .placeholder = "RUN",
-         .positional = true});
+    visit("runs", self.runs,
+          {.help = "runs of attend train, of attend finetune, or of attend pretrain; runs that differ only in their "
+                   "seeds are one system, and a run of several seeds stands for all",
+           .placeholder = "RUN",
+           .positional = true});
     visit("names", self.names,
           {.help = "names of the trained systems in the report, in the order of their first runs; none: the names of "
                    "their directories",
@@ -58,17 +63,23 @@ struct CompareConfig {
            .common = true,
            .only = kOfRuns});
     visit("test", self.test,
-          {.help = "source sentences and their reference translations; of language models, documents as in their "
-                   "training text",
+          {.help = "source sentences and their reference translations; of language models and pretrained encoders, "
+                   "documents as in their training text; of fine-tuned runs, a labelled file of their task",
            .file = FileUse::read,
            .required = true});
+    visit("task", self.task,
+          {.help = "with --hypothesis, and without runs: the task that was predicted, by its name or a TOML file as in "
+                   "attend finetune; none: translation",
+           .placeholder = "NAME|FILE",
+           .only = kOfGivenPredictions});
     visit("hypothesis", self.hypothesis,
-          {.help = "name and translations of a system without a model, one translation per line; repeatable, with or "
-                   "without runs; measures that need a model are left out",
+          {.help = "name and outputs of a system without a model: translations or labels, one per line, or answers or "
+                   "tags as attend predict writes them; repeatable, with or without runs; measures that need a model "
+                   "are left out",
            .placeholder = "NAME=FILE",
            .file = FileUse::read,
            .common = true,
-           .only = kOfTranslations});
+           .only = kOfOutputs});
     visit("search", self.search,
           {.help = "another search of the first run, by the options that differ, as a system: \"greedy = --beam 1\"; "
                    "repeatable; measures that need a model are left out",
@@ -85,14 +96,14 @@ struct CompareConfig {
           {.help = "names of --scores of which a lower one is better", .placeholder = "NAME", .only = {"scores"}});
     visit("train", self.train,
           {.help = "training text, whose last file, the target side, gives the frequencies of words; of language "
-                   "models, all files; none: the training text of the first run",
+                   "models, all files; of fine-tuned runs, labelled files; none: the training text of the first run",
            .file = FileUse::read});
     visit(
         "contrast", self.contrast,
         {.help = "files of minimal pairs, as attend score reads them: how often each model finds the better text more "
                  "probable, by kind and distance",
          .file = FileUse::read,
-         .only = kOfRuns});
+         .only = kOfDecoders});
     visit.group("Report", kOfTranslations);
     GoldConfig::visit(self.gold, visit);
     metrics::MetricChoice::visit(self.metrics, visit);
@@ -137,14 +148,14 @@ struct CompareConfig {
     }
   };
 
-  // Reads the runs. UserError if there is nothing to compare, or only some of them are language models.
+  // Reads the runs. UserError if there is nothing to compare, or they are of several kinds.
   Facts facts() const;
   // UserError for contradictory options.
   void validate(const OptionOrigins& origins) const;
 };
 
-// True if some of the runs are language models. UserError if others are not.
-bool are_language_models(const std::vector<std::string>& runs);
+// What the runs and --hypothesis are, one of the names above. UserError for runs of several kinds.
+std::string_view kind_of_comparison(const CompareConfig& config);
 
 // Interrupted after SIGINT or SIGTERM.
 void refuse_if_stopped();

@@ -34,22 +34,23 @@ double whole_layers(const ModelConfig& config, AttentionPlace place) {
   return static_cast<double>(layers.value_or(0)) - static_cast<double>(pruned) / static_cast<double>(*block.heads);
 }
 
-// The self-attention of a stack of a Transformer, over `pairs` of its n tokens in every layer.
-double self_attention_flops(const ModelConfig& config, StackChoice stack, double layers, double pairs, double n) {
-  const SelfAttentionKind kind = block_of(config, stack).self_attention;
+// The self-attention of a stack of a Transformer, over `pairs` of its n tokens in every layer. Sizes of `block` are
+// set.
+double self_attention_flops(const BlockOptions& block, bool is_decoder, double width, double layers, double pairs,
+                            double n) {
+  const SelfAttentionKind kind = block.self_attention;
   const SelfAttentionRecipe recipe = recipe_of(kind);
-  const BlockOptions block = sized(config.block, config.width.value_or(0));
-  const auto width = static_cast<double>(config.width.value_or(0)), heads = static_cast<double>(*block.heads);
+  const auto heads = static_cast<double>(*block.heads);
   if (!recipe.has_weights()) return layers * 4 * (n * width * width + pairs * width);  // cosines and sines
   double columns = width;  // of products of each pair, first those with values
-  if (recipe.reads_keys && recipe_of(score_of(config)).compares_pairs) {
+  if (recipe.reads_keys && recipe_of(block.score).compares_pairs) {
     columns += width * (heads - static_cast<double>(recipe.fixed(*block.heads))) / heads;
   }
   if (kind == SelfAttentionKind::dense || kind == SelfAttentionKind::dense_attention) columns += width;
   if (block.positions == PositionKind::transformer_xl) columns += width;
   double distances = 0;  // whose keys each query is multiplied with, and values each sum of weights
   if (block.positions == PositionKind::relative) {
-    distances = static_cast<double>(RelativeScope::num_distances(stack == StackChoice::decoder));
+    distances = static_cast<double>(RelativeScope::num_distances(is_decoder));
   }
   return layers * 2 * (pairs * columns + 2 * n * distances * width);
 }
@@ -62,8 +63,15 @@ double attention_flops(const ModelConfig& config, double S, double T) {
     case ModelKind::fixed: return 0;
     case ModelKind::transformer: {
       const auto layers = [&](AttentionPlace place) { return whole_layers(config, place); };
-      return self_attention_flops(config, StackChoice::encoder, layers(AttentionPlace::encoder), S * S, S) +
-             self_attention_flops(config, StackChoice::decoder, layers(AttentionPlace::decoder), T * (T + 1) / 2, T) +
+      const auto block = [&](StackChoice stack) {
+        BlockOptions options = sized(block_of(config, stack), config.width.value_or(0));
+        options.score = score_of(config);
+        return options;
+      };
+      return self_attention_flops(block(StackChoice::encoder), /*is_decoder=*/false, width,
+                                  layers(AttentionPlace::encoder), S * S, S) +
+             self_attention_flops(block(StackChoice::decoder), /*is_decoder=*/true, width,
+                                  layers(AttentionPlace::decoder), T * (T + 1) / 2, T) +
              2 * layers(AttentionPlace::cross) * S * T * ((score.compares_pairs ? width : 0) + width);
     }
     case ModelKind::luong:
@@ -86,6 +94,33 @@ double flops_per_target_piece(const TranslationRun& run, double S, double T) {
   const auto vocabulary = static_cast<double>(run.tokenizers.tgt.size());
   flops += 2 * vocabulary * static_cast<double>(run.options.width.value_or(0)) * T;  // the output layer
   return flops / T;
+}
+
+double flops_per_text(const TextRun& run, double T) {
+  const StackOptions stack = sized(run.options.encoder);
+  const bool reads_all = !is_of_sequences(run.task.kind), is_bert = run.options.model == TextEncoderKind::bert;
+  const Pooling pooling = run.options.pooling_of_run();
+  const auto width = static_cast<double>(*stack.width), layers = static_cast<double>(*stack.layers);
+  const bool is_recurrent =
+      !is_bert && (run.options.model == TextEncoderKind::lstm || run.options.language().is_recurrent());
+  double flops = 0;
+  if (!is_recurrent) {
+    flops = self_attention_flops(stack.block, !is_bert, width, layers, is_bert ? T * T : T * (T + 1) / 2, T);
+  }
+  for (const auto& named : run.model->named_parameters()) {
+    const std::string& name = named.key();
+    const torch::Tensor& parameter = named.value();
+    if (parameter.dim() < 2 || name.find("embedding") != std::string::npos) continue;
+    const bool of_encoder = run.model->encoder().owns(name);
+    const bool of_pooler = name.find("classifier") == std::string::npos;
+    const bool by_token = of_encoder || reads_all || (of_pooler && pooling == Pooling::attention);
+    const double times = of_encoder && stack.share_layers ? layers : 1;
+    // Alignment compares every token, and then makes one vector of the text.
+    const bool compares = of_pooler && name.find("compare") != std::string::npos;
+    flops += 2 * static_cast<double>(parameter.numel()) * times * (by_token || compares ? T : 1);
+  }
+  if (!reads_all && pooling == Pooling::alignment) flops += 1.5 * T * T * width;  // energies, two sums; T / 2 each
+  return flops;
 }
 
 namespace {

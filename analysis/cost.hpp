@@ -20,6 +20,8 @@ namespace attend {
 
 // Operations per target piece, for sentences of S source and T target pieces, both with the end of the sentence.
 double flops_per_target_piece(const TranslationRun& run, double S, double T);
+// Operations per text of T tokens.
+double flops_per_text(const TextRun& run, double T);
 
 // A system's translations of the test set; of a system without a model, only these.
 struct SystemOutputs {

@@ -16,19 +16,24 @@ constexpr std::int64_t kCalibrationBins = 10;
 }  // namespace
 
 Calibration calibration(std::span<const TextScore> reference) {
-  std::array<CalibrationBin, kCalibrationBins> sums;
-  std::int64_t total = 0;
+  std::vector<Confidence> choices;
   for (const TextScore& sentence : reference) {
     for (const ForcedPiece& piece : sentence.pieces) {
-      if (!std::isfinite(piece.best_log_prob)) continue;
-      const double confidence = std::exp(piece.best_log_prob);
-      const auto upper = static_cast<std::int64_t>(std::ceil(confidence * kCalibrationBins));
-      CalibrationBin& bin = sums[std::clamp<std::int64_t>(upper, 1, kCalibrationBins) - 1];
-      bin.confidence += confidence;
-      bin.accuracy += piece.is_best ? 1 : 0;
-      ++bin.count;
-      ++total;
+      if (std::isfinite(piece.best_log_prob)) choices.push_back({std::exp(piece.best_log_prob), piece.is_best});
     }
+  }
+  return calibration(choices);
+}
+
+Calibration calibration(std::span<const Confidence> choices) {
+  std::array<CalibrationBin, kCalibrationBins> sums;
+  const std::int64_t total = std::ssize(choices);
+  for (const auto& [probability, right] : choices) {
+    const auto upper = static_cast<std::int64_t>(std::ceil(probability * kCalibrationBins));
+    CalibrationBin& bin = sums[std::clamp<std::int64_t>(upper, 1, kCalibrationBins) - 1];
+    bin.confidence += probability;
+    bin.accuracy += right ? 1 : 0;
+    ++bin.count;
   }
   Calibration result;
   for (CalibrationBin bin : sums) {

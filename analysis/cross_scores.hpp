@@ -27,6 +27,13 @@ namespace attend {
 // … in this order, without empty ones. Positions whose log-probability is not finite are left out.
 Calibration calibration(std::span<const TextScore> reference);
 
+// The same of any choices.
+struct Confidence {
+  double probability = 0;  // of the choice
+  bool right = false;
+};
+Calibration calibration(std::span<const Confidence> choices);
+
 // Every model scores every system's output and the reference. A model prefers its own output, however good it is, so
 // the scores of the other models are more informative.
 //

@@ -31,20 +31,21 @@ metrics::Rows rows_of(const MeanLoss& measure, const std::vector<SentenceLoss>& 
 }
 
 ScoredOutput with_resamples(metrics::Rows rows, const metrics::Resamples& samples) {
-  std::vector<double> resampled = metrics::resampled(rows, samples);
-  return {.rows = std::move(rows), .resampled = std::move(resampled)};
+  ScoredOutput output{.value = rows.value(), .segments = rows.size(), .resampled = metrics::resampled(rows, samples)};
+  output.rows = std::move(rows);
+  return output;
 }
 
 Estimate estimate_of(const ScoredOutput& output) {
-  const metrics::Interval interval = metrics::interval_of(output.resampled, output.rows.size());
-  return {.value = output.rows.value(), .low = interval.low, .high = interval.high};
+  const metrics::Interval interval = metrics::interval_of(output.resampled, output.segments);
+  return {.value = output.value, .low = interval.low, .high = interval.high};
 }
 
 TestedChange change_between(const ScoredOutput& before, const ScoredOutput& after) {
-  const std::size_t segments = before.rows.size();
+  const std::size_t segments = before.segments;
   std::vector<double> changes(before.resampled.size());
   std::ranges::transform(after.resampled, before.resampled, changes.begin(), std::minus());
-  const double change = after.rows.value() - before.rows.value();
+  const double change = after.value - before.value;
   const metrics::Interval interval = metrics::interval_of(std::move(changes), segments);
   const double p = metrics::paired_bootstrap(before.resampled, after.resampled, change, segments);
   return {.change = {change, interval.low, interval.high},
@@ -70,7 +71,7 @@ std::optional<SeedTest> test_over_seeds(const SystemRuns& a, const SystemRuns& b
                                         const Scored& scored) {
   const auto values_of = [&](const SystemRuns& system) {
     std::vector<double> values;
-    for (const std::size_t run : system.runs) values.push_back(scored[run][metric].rows.value());
+    for (const std::size_t run : system.runs) values.push_back(scored[run][metric].value);
     return values;
   };
   const auto has_seeds = [](const SystemRuns& system) {
@@ -82,22 +83,35 @@ std::optional<SeedTest> test_over_seeds(const SystemRuns& a, const SystemRuns& b
                   .p = metrics::permutation_test(of_a, of_b)};
 }
 
+// McNemar's test of two systems by the items that each gets right.
+ContrastTest mcnemars_test(const std::vector<bool>& right_a, const std::vector<bool>& right_b) {
+  ContrastTest test;
+  for (std::size_t i = 0; i < right_a.size(); ++i) {
+    test.only_a += right_a[i] && !right_b[i];
+    test.only_b += right_b[i] && !right_a[i];
+  }
+  test.p = metrics::mcnemar(test.only_a, test.only_b);
+  return test;
+}
+
 PairTest test_of(const ScoredOutput& a, const ScoredOutput& b, const metrics::Exchanges& exchanges) {
   const TestedChange tested = change_between(a, b);
-  const double p = metrics::approximate_randomisation(a.rows, b.rows, exchanges);
-  const double least = metrics::least_p(std::min(a.resampled.size(), exchanges.size()));
-  return {.metric = a.rows.measure().name(),
-          .difference = tested.change,
-          .p_bootstrap = tested.p,
-          .p_randomisation = p,
-          .p_is_least = std::max(tested.p, p) <= least};
+  PairTest test{.metric = {}, .difference = tested.change};
+  if (!a.right.empty()) {
+    test.p_mcnemar = mcnemars_test(a.right, b.right).p;
+    return test;
+  }
+  test.p_bootstrap = tested.p;
+  if (a.rows) test.p_randomisation = metrics::approximate_randomisation(*a.rows, *b.rows, exchanges);
+  const std::size_t samples = a.rows ? std::min(a.resampled.size(), exchanges.size()) : a.resampled.size();
+  test.p_is_least = test.p_range().second <= metrics::least_p(samples);
+  return test;
 }
 
 // Holm's correction over the pairs of one metric: metrics of one output agree too much to count as tests of their own.
 void correct_for_several(std::vector<PairTest>& all, const std::string& metric) {
   auto tests = all | std::views::filter([&](const PairTest& test) { return test.metric == metric; });
-  metrics::correct_by_holm(tests,
-                           [](const PairTest& test) { return std::max(test.p_bootstrap, test.p_randomisation); });
+  metrics::correct_by_holm(tests, [](const PairTest& test) { return test.p_range().second; });
   auto over_seeds = tests | std::views::filter([](const PairTest& test) { return test.seeds.has_value(); }) |
                     std::views::transform([](PairTest& test) -> SeedTest& { return *test.seeds; });
   metrics::correct_by_holm(over_seeds, &SeedTest::p);
@@ -107,7 +121,7 @@ void correct_for_several(std::vector<PairTest>& all, const std::string& metric) 
 
 std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems, const Scored& scored,
                                  const std::vector<ComparedMetric>& compared) {
-  const metrics::Exchanges exchanges = metrics::draw_exchanges(scored[0][0].rows.size());
+  const metrics::Exchanges exchanges = metrics::draw_exchanges(scored[0][0].rows ? scored[0][0].segments : 0);
   std::vector<PairTest> tests;
   for (std::size_t a = 0; a < systems.size(); ++a) {
     for (std::size_t b = a + 1; b < systems.size(); ++b) {
@@ -117,6 +131,7 @@ std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems, const S
             test_of(scored[systems[a].runs[0]][metric], scored[systems[b].runs[0]][metric], exchanges));
         test.a = a;
         test.b = b;
+        test.metric = compared[metric].name;
         test.lower_is_better = compared[metric].lower_is_better;
         test.decimals = std::max(compared[metric].decimals, 2);
         test.seeds = test_over_seeds(systems[a], systems[b], metric, scored);
@@ -148,17 +163,6 @@ void add_accuracy(ContrastAccuracy& shown, std::size_t system, std::size_t syste
   shown.values.resize(systems);
   shown.values[system] =
       Estimate{.value = 100 * tally.accuracy(), .low = 100 * interval.low, .high = 100 * interval.high};
-}
-
-ContrastTest mcnemars_test(std::size_t a, std::size_t b, const std::vector<bool>& right_a,
-                           const std::vector<bool>& right_b) {
-  ContrastTest test{.a = static_cast<std::int64_t>(a), .b = static_cast<std::int64_t>(b)};
-  for (std::size_t i = 0; i < right_a.size(); ++i) {
-    test.only_a += right_a[i] && !right_b[i];
-    test.only_b += right_b[i] && !right_a[i];
-  }
-  test.p = metrics::mcnemar(test.only_a, test.only_b);
-  return test;
 }
 
 }  // namespace
@@ -204,7 +208,10 @@ ContrastSet contrast_set(const PairsFile& file, const std::vector<std::optional<
   }
   for (std::size_t a = 0; a < systems.size(); ++a) {
     for (std::size_t b = a + 1; b < systems.size(); ++b) {
-      if (systems[a] && systems[b]) set.tests.push_back(mcnemars_test(a, b, right[a], right[b]));
+      if (!systems[a] || !systems[b]) continue;
+      ContrastTest& test = set.tests.emplace_back(mcnemars_test(right[a], right[b]));
+      test.a = static_cast<std::int64_t>(a);
+      test.b = static_cast<std::int64_t>(b);
     }
   }
   metrics::correct_by_holm(set.tests, &ContrastTest::p);

@@ -46,10 +46,13 @@ class MeanLoss : public metrics::Measure {
 // One row for each sentence that has pieces.
 metrics::Rows rows_of(const MeanLoss& measure, const std::vector<SentenceLoss>& losses);
 
-// The statistics of segments under one measure, and the scores of their resamples.
+// The score of segments, and those of their resamples.
 struct ScoredOutput {
-  metrics::Rows rows;
+  double value = 0;
+  std::size_t segments = 0;
   std::vector<double> resampled;
+  std::optional<metrics::Rows> rows = {};  // of a score that is computed from sums of statistics
+  std::vector<bool> right = {};            // of a share of right segments: whether each is
 };
 
 // So many that a p-value of the bootstrap can be below 0.05 after Holm's correction for this number of tests.
@@ -80,8 +83,9 @@ class PairedChanges {
   std::vector<TestedChange> changes_;
 };
 
-// Tests of all pairs on scored[output][metric], where the runs of a system are numbers of outputs. A system's first run
-// stands for it, except in the tests over seeds. Interrupted after SIGINT or SIGTERM.
+// Tests of all pairs on scored[output][metric], where the runs of a system are numbers of outputs: by McNemar's test,
+// by the bootstrap and the randomisation, or by the bootstrap alone (PairTest). A system's first run stands for it,
+// except in the tests over seeds. Interrupted after SIGINT or SIGTERM.
 std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems,
                                  const std::vector<std::vector<ScoredOutput>>& scored,
                                  const std::vector<ComparedMetric>& compared);

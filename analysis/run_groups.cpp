@@ -75,6 +75,23 @@ std::string describe(const LanguageOptions& options) {
                      name_of(stack.block.positions));
 }
 
+std::string describe(const StackOptions& options) {
+  const StackOptions stack = sized(options);
+  return fmt::format("{} of {}, {} heads", counted(*stack.layers, "layer"), *stack.width, *stack.block.heads);
+}
+
+std::string describe(const TextModelOptions& options, TaskKind kind) {
+  std::string encoder;
+  switch (options.model) {
+    case TextEncoderKind::bert: encoder = "bert: " + describe(options.encoder); break;
+    case TextEncoderKind::language: encoder = describe(options.language()); break;
+    case TextEncoderKind::lstm:
+      encoder = fmt::format("lstm: {} of {}, both directions", counted(options.encoder.layers.value_or(1), "layer"),
+                            width_of(options.encoder));
+  }
+  return is_of_sequences(kind) ? fmt::format("{}, pooling {}", encoder, name_of(options.pooling_of_run())) : encoder;
+}
+
 std::string describe(const ModelConfig& model) {
   const std::string size = fmt::format("{} + {} layers of {}", model.encoder_layers.value_or(0),
                                        model.decoder_layers.value_or(0), model.width.value_or(0));
@@ -205,12 +222,14 @@ RunConditions conditions_of(const TrainedRun& run) {
   return conditions;
 }
 
-RunConditions conditions_of(const TrainedLanguageRun& run) {
+namespace {
+
+// Of `attend pretrain`, with a model of these options.
+template <class SomeRun, class Options>
+RunConditions of_pretraining(const SomeRun& run, const Options& default_model) {
   const PretrainingConfig default_config;
-  const LanguageOptions default_model;
   const OptionTexts model = texts_of(bind(run.run.options));
   RunConditions conditions{run};
-  conditions.family = name_of(run.run.options.cell);
   conditions.description = describe(run.run.options);
   conditions.options = options_in(bind(run.config), bind(default_config), model);
   for (const RecordedOption& option : options_in(bind(run.run.options), bind(default_model), model)) {
@@ -226,6 +245,45 @@ RunConditions conditions_of(const TrainedLanguageRun& run) {
   conditions.vocabulary_hash = run.run.tokenizer.hash();
   conditions.validation = "Validation reads segments of --length";
   conditions.validation_value = fmt::format("{}", run.config.instances.length);
+  return conditions;
+}
+
+}  // namespace
+
+RunConditions conditions_of(const TrainedLanguageRun& run) {
+  RunConditions conditions = of_pretraining(run, LanguageOptions());
+  conditions.family = name_of(run.run.options.cell);
+  return conditions;
+}
+
+RunConditions conditions_of(const TrainedBertRun& run) {
+  RunConditions conditions = of_pretraining(run, StackOptions());
+  conditions.family = "bert";
+  conditions.description = "bert: " + conditions.description;
+  conditions.predicts_pieces = false;  // of equal vocabularies
+  return conditions;
+}
+
+RunConditions conditions_of(const TrainedTextRun& run) {
+  const FinetuningConfig default_config;
+  const FinetuningConfig& config = run.config;
+  const std::string weights = config.run.init_from.empty() ? ", random weights" : "";
+  RunConditions conditions{run};
+  conditions.family = std::string(name_of(run.run.options.model)) + weights;
+  conditions.description = describe(run.run.options, run.run.task.kind) + weights;
+  conditions.options = options_in(bind(config), bind(default_config), texts_of(bind(config.model)));
+  const auto files = [&](const std::vector<std::string>& given, const std::string& of_task) {
+    const auto found = given.empty() ? find_file(config.data, of_task + "|") : std::nullopt;
+    return found ? std::vector{found->string()} : given;
+  };
+  conditions.train = files(config.train, run.run.task.train);
+  conditions.valid = files(config.valid, run.run.task.valid.empty() ? "" : run.run.task.valid[0]);
+  if (const auto first = run.inputs.find("validation text 1"); first != run.inputs.end()) {
+    conditions.inputs.emplace(kValidationText, first->second);
+  }
+  conditions.vocabulary = fmt::format("{} pieces", run.run.tokenizer.size());
+  conditions.vocabulary_hash = run.run.tokenizer.hash();
+  conditions.predicts_pieces = false;
   return conditions;
 }
 
@@ -307,8 +365,8 @@ std::vector<LearningRate> learning_rates_of(const std::vector<RunConditions>& ru
 }
 
 bool have_comparable_losses(const RunConditions& a, const RunConditions& b) {
-  return a.vocabulary_hash == b.vocabulary_hash && input_hash(a, kValidationText) == input_hash(b, kValidationText) &&
-         a.validation_value == b.validation_value;
+  return (!a.predicts_pieces || a.vocabulary_hash == b.vocabulary_hash) &&
+         input_hash(a, kValidationText) == input_hash(b, kValidationText) && a.validation_value == b.validation_value;
 }
 
 std::vector<LevelReached> levels_reached(const std::vector<RunConditions>& runs, const std::vector<System>& systems) {
@@ -354,11 +412,12 @@ std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& r
     notes.push_back(fmt::format("{} was trained to translate {} ({}), but the test set is {} ({}).", system.name,
                                 direction, in_words(first(system).train), tested, in_words(test)));
   }
-  note_unless_equal(
-      notes, "The vocabularies differ, so losses, perplexities by piece and numbers of pieces cannot be compared",
-      values_of([&](const SystemRuns& system) {
-        return Known{.shown = first(system).vocabulary, .hash = first(system).vocabulary_hash};
-      }));
+  note_unless_equal(notes,
+                    fmt::format("The vocabularies differ, so {}numbers of pieces cannot be compared",
+                                first(systems[0]).predicts_pieces ? "losses, perplexities by piece and " : ""),
+                    values_of([&](const SystemRuns& system) {
+                      return Known{.shown = first(system).vocabulary, .hash = first(system).vocabulary_hash};
+                    }));
   note_unless_equal(notes, "The training texts differ", texts_of(kTrainingText, &RunConditions::train));
   note_unless_equal(notes, "The validation texts differ, so the curves cannot be compared",
                     texts_of(kValidationText, &RunConditions::valid));
@@ -425,7 +484,8 @@ std::string fault_of_training_text(const RunConditions& run) {
       return fmt::format("{}, which {} learnt from, is not there", file, run.facts.path);
     }
   }
-  if (hash.ends_with(hash_hex_of_files(files))) return {};  // pretraining also records how it is split
+  if (hash.ends_with(hash_hex_of_files(files))) return {};                 // pretraining also records how it is split
+  if (files.size() == 1 && hash == hash_hex_of_file(files[0])) return {};  // as fine-tuning records it
   return fmt::format("{} no longer hold what {} learnt from", in_words(files), run.facts.path);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,12 @@ struct RunConditions : TrainingRecord {
   std::vector<std::string> train = {}, valid = {};     // files
   std::string vocabulary = {}, vocabulary_hash = {};   // "8000 pieces, learnt from train.de"
   std::string validation = {}, validation_value = {};  // another condition of its losses, and its value
+  bool predicts_pieces = true;                         // of its vocabulary, on which losses depend
 };
 RunConditions conditions_of(const TrainedRun& run);
 RunConditions conditions_of(const TrainedLanguageRun& run);
+RunConditions conditions_of(const TrainedBertRun& run);
+RunConditions conditions_of(const TrainedTextRun& run);
 
 template <class SomeRun>
 std::vector<RunConditions> conditions_of(const std::vector<SomeRun>& runs) {
@@ -67,13 +71,16 @@ bool have_comparable_losses(const RunConditions& a, const RunConditions& b);
 
 bool have_equal_vocabularies(const std::vector<RunConditions>& runs);
 
-// Loads the runs of a comparison, frozen, into `runs`, groups them, and sets what differs between the systems.
+// Loads the runs of a comparison, frozen, into `runs`, groups them, and sets what differs between the systems. A run of
+// several seeds stands for the runs of all.
 template <class SomeRun>
 std::vector<SystemRuns> load_systems(const CompareConfig& config, std::vector<SomeRun>& runs,
                                      ComparedSystems& compared) {
-  for (const std::string& path : config.runs) {
-    runs.push_back(SomeRun::load(path, config.checkpoint, device_named(config.device)));
-    freeze(*runs.back().run.model, config.precision);
+  for (const std::string& named : config.runs) {
+    for (const std::filesystem::path& path : runs_of_all_seeds(named)) {
+      runs.push_back(SomeRun::load(path, config.checkpoint, device_named(config.device)));
+      freeze(*runs.back().run.model, config.precision);
+    }
   }
   const std::vector<RunConditions> conditions = conditions_of(runs);
   std::vector<SystemRuns> systems = group_by_configuration(conditions);

@@ -13,7 +13,6 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "core/safetensors.hpp"
-#include "eval/metrics/translation_metrics.hpp"
 
 namespace attend {
 namespace {
@@ -127,8 +126,8 @@ void read_training(TrainingRecord& trained) {
       }
     } else if (event["event"] == "valid") {
       CurvePoint& point = trained.curve.emplace_back(CurvePoint{.update = step, .loss = number(event, "loss")});
-      for (const metrics::TextMetric& metric : metrics::text_metrics()) {
-        if (const auto score = number(event, metric.key)) point.scores.emplace(metric.key, *score);
+      for (const auto& [key, value] : event.items()) {
+        if (value.is_number() && key != "step" && key != "loss") point.scores.emplace(key, value.get<double>());
       }
     } else if (event["event"] == "watch") {
       if (trained.watched.size() == 2) trained.watched.pop_back();
@@ -185,7 +184,7 @@ void refuse_source_factors(const TranslationRun& run, const fs::path& path) {
   throw UserError(path.string() + ": trained with --source-factors, which a comparison does not read",
                   "use attend translate --source-factors, and attend evaluate for its output");
 }
-void refuse_source_factors(const LanguageRun& /*run*/, const fs::path& /*path*/) {}
+void refuse_source_factors(const auto& /*run*/, const fs::path& /*path*/) {}
 
 }  // namespace
 
@@ -202,5 +201,7 @@ RecordedRun<SomeRun, Config> RecordedRun<SomeRun, Config>::load(const fs::path& 
 
 template struct RecordedRun<TranslationRun, TranslationConfig>;
 template struct RecordedRun<LanguageRun, PretrainingConfig>;
+template struct RecordedRun<BertRun, PretrainingConfig>;
+template struct RecordedRun<TextRun, FinetuningConfig>;
 
 }  // namespace attend

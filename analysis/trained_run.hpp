@@ -9,6 +9,7 @@
 
 #include "analysis/report/comparison.hpp"
 #include "models/run/run.hpp"
+#include "train/finetuning/config.hpp"
 #include "train/pretraining/config.hpp"
 #include "train/translation/config.hpp"
 
@@ -34,5 +35,7 @@ struct RecordedRun : TrainingRecord {
 };
 using TrainedRun = RecordedRun<TranslationRun, TranslationConfig>;       // of `attend train`
 using TrainedLanguageRun = RecordedRun<LanguageRun, PretrainingConfig>;  // of `attend pretrain --objective causal`
+using TrainedBertRun = RecordedRun<BertRun, PretrainingConfig>;          // of `attend pretrain`, other objectives
+using TrainedTextRun = RecordedRun<TextRun, FinetuningConfig>;           // of `attend finetune`
 
 }  // namespace attend

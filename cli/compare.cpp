@@ -1,4 +1,4 @@
-// attend compare: one report on several translation runs, or language models, over one test set.
+// attend compare: one report on several translation runs, language models, or encoders, over one test set.
 #include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
 
@@ -8,10 +8,12 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "analysis/compare.hpp"
 #include "analysis/language_comparison.hpp"
 #include "analysis/report/json.hpp"
+#include "analysis/task_comparison.hpp"
 #include "cli/command.hpp"
 #include "cli/report_directory.hpp"
 #include "core/command_line.hpp"
@@ -43,7 +45,7 @@ std::string left_out(const Comparison& comparison) {
   return fmt::format(", without the attention of {} of {} sentences", comparison.attention_left_out,
                      comparison.sentences.size());
 }
-std::string left_out(const LanguageComparison& /*comparison*/) { return {}; }
+std::string left_out(const ComparedSystems& /*comparison*/) { return {}; }
 
 template <class SomeComparison>
 void write_report(const ReportConfig& config, SomeComparison (*compare_runs)(const CompareConfig&)) {
@@ -65,14 +67,14 @@ void write_report(const ReportConfig& config, SomeComparison (*compare_runs)(con
 void run(const ReportConfig& config, const OptionOrigins& origins) {
   signals::install();
   std::ranges::for_each(config.compare.train, check_readable);
-  const std::int64_t threads = config.compare.translator.threads;
-  if (are_language_models(config.compare.runs)) {  // read by one worker
-    at::set_num_threads(static_cast<int>(origins.given("threads") ? threads : num_workers(std::nullopt)));
-    write_report(config, compare_language);
-  } else {
-    at::set_num_threads(static_cast<int>(threads));
-    write_report(config, compare);
-  }
+  const std::string_view kind = kind_of_comparison(config.compare);
+  const bool by_workers = kind == kTranslationRuns || kind == kGivenTranslations;  // others are read by one
+  const std::int64_t threads =
+      by_workers || origins.given("threads") ? config.compare.translator.threads : num_workers(std::nullopt);
+  at::set_num_threads(static_cast<int>(threads));
+  if (by_workers) return write_report(config, compare);
+  if (kind == kLanguageModels) return write_report(config, compare_language);
+  write_report(config, kind == kPretrainedEncoders ? compare_masked : compare_tasks);
 }
 
 }  // namespace

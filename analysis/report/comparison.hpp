@@ -1,16 +1,19 @@
-// The results of `attend compare`, as one plain value for translations and one for language models. report.json, the
-// page and the Markdown are made from it alone (json.hpp, page.hpp, sections.hpp). docs/compare.md defines each number.
+// The results of `attend compare`, as one plain value each for translations, language models and encoders. report.json,
+// the page and the Markdown are made from it alone (json.hpp, page.hpp, sections.hpp). docs/compare.md defines each
+// number.
 //
 // A system is a configuration, with one run for each of its seeds; or translations alone, with one "run" that has only
 // facts and metrics. Numbers that were not measured are missing (std::nullopt, or an empty vector), never zero.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace attend {
@@ -103,9 +106,10 @@ struct Cost {
   std::optional<double> translation_tokens_per_second;
   std::optional<double> translation_sentences_per_second;
   std::vector<LengthTime> by_length;
+  std::optional<double> texts_per_second = {};  // answered by a fine-tuned run
   JSON_MEMBERS(parameters, flops_per_token, flops_per_sentence, pieces_per_word, tokens, updates, train_seconds,
                train_tokens_per_second, train_memory_mb, translation_tokens_per_second,
-               translation_sentences_per_second, by_length);
+               translation_sentences_per_second, by_length, texts_per_second);
 };
 
 // ---- 4. curves
@@ -115,7 +119,7 @@ struct CurvePoint {
   double tokens = 0;
   double seconds = 0;
   std::optional<double> loss = {};            // on the validation set, nats per piece
-  std::map<std::string, double> scores = {};  // of translations, by the keys of the metrics that validation computed
+  std::map<std::string, double> scores = {};  // by the keys of the metrics that validation computed
 };
 
 // A level of the validation loss that some run reached, and the first point at which each system reached it.
@@ -195,14 +199,26 @@ struct PairTest {
   std::int64_t b = 0;
   std::string metric;  // "BLEU"
   bool lower_is_better = false;
-  Estimate difference;                 // b - a, first runs, paired bootstrap
-  double p_bootstrap = 1;              // Koehn 2004
-  double p_randomisation = 1;          // Riezler and Maxwell 2005
-  double p_holm = 1;                   // the larger of the two, after Holm's correction over the pairs of this metric
+  Estimate difference;  // b - a, first runs, paired bootstrap
+  // Of the tests that the metric allows: where it is a share of right answers, McNemar's exact test alone, which is the
+  // randomisation with all its trials; where it is no sum over segments, the bootstrap alone.
+  std::optional<double> p_bootstrap = {};      // Koehn 2004
+  std::optional<double> p_randomisation = {};  // Riezler and Maxwell 2005
+  std::optional<double> p_mcnemar = {};
+  double p_holm = 1;                   // the largest of these, after Holm's correction over the pairs of this metric
   bool p_is_least = false;             // neither resamples nor trials contradict it: with more, p might be lower
   std::optional<SeedTest> seeds = {};  // if both have several
   int decimals = 2;                    // of the difference, shown
-  JSON_MEMBERS(a, b, metric, difference, p_bootstrap, p_randomisation, p_holm, seeds);
+  JSON_MEMBERS(a, b, metric, difference, p_bootstrap, p_randomisation, p_mcnemar, p_holm, seeds);
+
+  // The least and the greatest p of these tests.
+  std::pair<double, double> p_range() const {
+    std::pair<double, double> range = {1, 0};
+    for (const std::optional<double>& p : {p_bootstrap, p_randomisation, p_mcnemar}) {
+      if (p) range = {std::min(range.first, *p), std::max(range.second, *p)};
+    }
+    return range;
+  }
 };
 
 // ---- 5. where
@@ -372,9 +388,10 @@ struct Units {
   std::string token = "target token";
   std::string word = "target word";
   std::string text = "references";  // what the model is tested on
+  bool predicts_pieces = true;      // if not, there is no perplexity, and losses do not depend on the vocabulary
 };
 
-// What translation systems and language models have in common.
+// What all comparisons have in common.
 struct ComparedSystems : Making {
   std::string processor;
   Units units;
@@ -439,6 +456,55 @@ struct LanguageComparison : ComparedSystems {
   std::vector<std::vector<DistanceShares>> attention;  // parallel to systems; empty without attention
   JSON_MEMBERS(attend, command, made, processor, test, notes, metrics, systems, equal_vocabularies, differences, tests,
                levels, where, contrasts, context_words, contexts, distances, attention);
+};
+
+// ---- encoders: fine-tuned runs, and predictions of other programs, on the records of a task; or pretrained encoders
+// on masked tokens, whose segments are sequences.
+
+// Numbers of answers with this gold label and this prediction.
+struct Confusion {
+  std::string gold, predicted;
+  std::vector<std::int64_t> counts = {};  // parallel to systems
+  JSON_MEMBERS(gold, predicted, counts);
+};
+
+// The answer of a system to a record, with the attention of what it is computed from (the learnt query, [CLS], the last
+// token, or all tokens) to the tokens.
+struct SystemAnswer {
+  std::string answer;
+  double score = 0;                           // ComparedAnswers::score
+  std::optional<double> probability = {};     // of the answer
+  std::optional<AttentionMaps> weights = {};  // of the pooling, or of the encoder's layers
+  std::optional<AttentionMaps> rollout = {};  // Abnar and Zuidema 2020, over all layers
+  JSON_MEMBERS(answer, score, probability, weights, rollout);
+};
+
+struct AnsweredText {
+  std::int64_t line = 0;  // of the file, or the number of the question
+  std::string text;
+  std::string gold;
+  std::vector<SystemAnswer> systems = {};
+  JSON_MEMBERS(line, text, gold, systems);
+};
+
+struct TaskTest {
+  std::string files;
+  std::string task;  // "classification", or "masked tokens"
+  std::int64_t records = 0;
+  std::int64_t words = 0;  // of tokens, if masked
+  JSON_MEMBERS(files, task, records, words);
+};
+
+struct TaskComparison : ComparedSystems {
+  TaskTest test;
+  std::vector<Confusion> confusions;                    // that occur; empty without labels or tags
+  std::vector<std::optional<Calibration>> calibration;  // parallel to systems; missing without probabilities
+  std::string score = {};                               // of an answer: "accuracy"
+  bool lower_is_better = false;                         // that score
+  std::int64_t disagreements = 0;                       // records with different answers
+  std::vector<AnsweredText> texts;                      // the first of these
+  JSON_MEMBERS(attend, command, made, processor, test, notes, metrics, systems, equal_vocabularies, differences, tests,
+               levels, where, confusions, calibration, score, disagreements, texts);
 };
 
 }  // namespace attend

@@ -124,5 +124,6 @@ std::string report_json(const Probing& probing) { return json_text(probing, {});
 std::string report_json(const Faithfulness& faithfulness) { return json_text(faithfulness, {}); }
 std::string report_json(const Comparison& comparison) { return json_text(comparison, comparison.metrics); }
 std::string report_json(const LanguageComparison& comparison) { return json_text(comparison, comparison.metrics); }
+std::string report_json(const TaskComparison& comparison) { return json_text(comparison, comparison.metrics); }
 
 }  // namespace attend

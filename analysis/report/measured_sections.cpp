@@ -25,6 +25,7 @@ class Measured : public SectionMaker {
 
  private:
   std::string tokens() const { return it_.units.token + "s"; }
+  std::string loss() const { return it_.units.predicts_pieces ? "loss in nats per piece" : "loss"; }
 
   std::string run_name(const System& system, const MeasuredRun& run) const {
     return system.runs.size() == 1 ? system.name : fmt::format("{}, seed {}", system.name, run.facts.seed.value_or(0));
@@ -108,7 +109,7 @@ class Measured : public SectionMaker {
     }
     const auto add = [&](const char* key, const char* column, std::optional<double> Quality::*perplexity,
                          bool is_comparable) {
-      if (is_metric(key)) return;
+      if (is_metric(key) || !it_.units.predicts_pieces) return;
       all.push_back({column, true, 2,
                      [perplexity](const MeasuredRun& run) {
                        return Estimate{(run.quality.*perplexity).value_or(kNotMeasured), kNotMeasured, kNotMeasured};
@@ -126,14 +127,18 @@ class Measured : public SectionMaker {
       names.push_back(metric.name);
       (metric.lower_is_better ? lower : higher).push_back(metric.name + " (" + metric.meaning + ")");
     }
-    lower.emplace_back(is_metric("perplexity_word") ? "perplexity by piece" : "perplexity");
-    Section section{
-        "quality", "2. Quality",
-        fmt::format("{}Lower is better for {}. The best score of a column is marked{}. The 95 % intervals are those of "
-                    "resampling the test {}s of the first run; they do not cover other seeds.",
-                    higher.empty() ? "" : "Higher is better for " + listed(higher) + ". ", listed(lower),
-                    it_.equal_vocabularies ? "" : ", but for perplexities by piece, since the vocabularies differ",
-                    it_.units.segment)};
+    if (it_.units.predicts_pieces) {
+      lower.emplace_back(is_metric("perplexity_word") ? "perplexity by piece" : "perplexity");
+    }
+    Section section{"quality", "2. Quality",
+                    fmt::format("{}{}The best score of a column is marked{}. The 95 % intervals are those of "
+                                "resampling the test {}s of the first run; they do not cover other seeds.",
+                                higher.empty() ? "" : "Higher is better for " + listed(higher) + ". ",
+                                lower.empty() ? "" : "Lower is better for " + listed(lower) + ". ",
+                                it_.equal_vocabularies || !it_.units.predicts_pieces
+                                    ? ""
+                                    : ", but for perplexities by piece, since the vocabularies differ",
+                                it_.units.segment)};
     Table scores{"Scores of the first run", {{"System", false}}};
     Table seeds{"Mean ± standard deviation over seeds", {{"System", false}, {"Seeds"}}};
     bool has_seeds = false;
@@ -184,6 +189,9 @@ class Measured : public SectionMaker {
     const bool has_pairs = systems().size() > 2;
     const bool has_seeds = std::ranges::any_of(it_.tests, [](const PairTest& test) { return test.seeds.has_value(); });
     using Test = PairTest;
+    const auto has = [&](std::optional<double> Test::*p) {
+      return std::ranges::any_of(it_.tests, [p](const Test& test) { return (test.*p).has_value(); });
+    };
     const auto differ = [](const Test& test) { return test.p_holm < kSignificant; };
     const auto better = [&](const Test& test) {
       return !differ(test) ? "–" : name((test.difference.value > 0) != test.lower_is_better ? test.b : test.a);
@@ -193,8 +201,9 @@ class Measured : public SectionMaker {
         {{"Pair", [&](const Test& test) { return name(test.b) + " − " + name(test.a); }},
          {"Metric", &Test::metric},
          {"Difference", [](const Test& test) { return Digits{interval(test.difference, test.decimals)}; }},
-         {"p, bootstrap", &Test::p_bootstrap, kP},
-         {"p, randomisation", &Test::p_randomisation, kP},
+         {"p, bootstrap", &Test::p_bootstrap, kP, {.when = has(&Test::p_bootstrap)}},
+         {"p, randomisation", &Test::p_randomisation, kP, {.when = has(&Test::p_randomisation)}},
+         {"p, McNemar", &Test::p_mcnemar, kP, {.when = has(&Test::p_mcnemar)}},
          {"p, corrected",
           [](const Test& test) { return Digits{p_value(test.p_holm, test.p_is_least)}; },
           {.when = has_pairs}},
@@ -212,8 +221,9 @@ class Measured : public SectionMaker {
       for (const Test& test : it_.tests) words.texts.push_back(verdict_of(test, name(test.a), name(test.b)));
       section.add(std::move(words));
     }
-    std::string rule = fmt::format("A difference is called significant where both tests of {}s give p < {}",
-                                   it_.units.segment, kSignificant);
+    std::string rule = fmt::format("A difference is called significant where {} of {}s give{} p < {}",
+                                   has(&Test::p_randomisation) ? "both tests" : "the test", it_.units.segment,
+                                   has(&Test::p_randomisation) ? "" : "s", kSignificant);
     rule += has_pairs
                 ? fmt::format(" after Holm's correction for the {} pairs of a metric.", pairs_among(systems().size()))
                 : ".";
@@ -266,7 +276,7 @@ class Measured : public SectionMaker {
       return found == point.scores.end() ? std::nullopt : std::optional(found->second);
     };
     Table numbers{"Points of the curves",
-                  {{"Run", false}, {"Update"}, {capitalised(tokens())}, {"Seconds"}, {"Loss in nats per piece"}}};
+                  {{"Run", false}, {"Update"}, {capitalised(tokens())}, {"Seconds"}, {capitalised(loss())}}};
     for (std::size_t v = 1; v < shown.size(); ++v) numbers.columns.push_back({shown[v].first});
     const int loss_decimals = decimals_of_losses();
     for (const System& system : systems()) {
@@ -287,10 +297,11 @@ class Measured : public SectionMaker {
     std::vector<std::string> names;
     std::ranges::copy(std::views::keys(shown), std::back_inserter(names));
     Figure figure{"Validation " + listed(names),
-                  shown.size() == 1
-                      ? "The loss in nats per piece."
-                      : "The loss in nats per piece, and the scores of greedy translations where training measured "
-                        "them.",
+                  fmt::format("The {}{}.", loss(),
+                              shown.size() == 1           ? ""
+                              : it_.units.predicts_pieces ? ", and the scores of greedy translations where training "
+                                                            "measured them"
+                                                          : ", and the scores in percent"),
                   {},
                   numbers};
     for (const auto& [value, key] : shown) {

@@ -73,7 +73,7 @@ class Reasons : public SectionMaker {
     add_learning_rates(section);
     add_cross_scores(section);
     add_beams(section);
-    add_calibration(section);
+    add_calibration(section, all_.calibration, "piece", "the pieces of the references");
     add_attention(section);
     section.add(depth_figure(all_), "Nothing was recorded by depth (attend train --watch).");
     return section;
@@ -134,33 +134,6 @@ class Reasons : public SectionMaker {
                {quality, log_prob},
                table},
         "Only one beam size was tried.");
-  }
-
-  void add_calibration(Section& section) const {
-    LineChart chart{"Calibration", "Probability of the likeliest piece", "Accuracy", {}, true};
-    Table table{"Calibration", {{"System", false}, {"Mean probability"}, {"Accuracy"}, {"Pieces"}}};
-    Table errors{"Expected calibration error (ECE)", {{"System", false}, {"ECE"}}};
-    for (std::size_t s = 0; s < all_.calibration.size() && s < systems().size(); ++s) {
-      if (!all_.calibration[s]) continue;
-      Series series{name(s), s, 0};
-      for (const CalibrationBin& bin : all_.calibration[s]->bins) {
-        if (bin.count == 0) continue;
-        series.points.push_back({bin.confidence, bin.accuracy});
-        table.rows.push_back({name(s), fixed(bin.confidence, 3), fixed(bin.accuracy, 3), fixed(bin.count)});
-      }
-      chart.series.push_back(std::move(series));
-      errors.rows.push_back({name(s), fixed(all_.calibration[s]->expected_error, 3)});
-    }
-    if (errors.rows.empty()) {
-      section.add(Paragraph{"Calibration was not measured."});
-      return;
-    }
-    section.add(Figure{"Calibration",
-                       "Over the pieces of the references. A model on the diagonal is well calibrated, one below it is "
-                       "overconfident, one above it underconfident.",
-                       {chart},
-                       table});
-    section.add(std::move(errors));
   }
 
   // The entropy of each head of a system with several, a row for each layer.

@@ -19,8 +19,7 @@ std::string verdict_of(const PairTest& test, const std::string& a, const std::st
   const auto better = [&](double difference) { return (difference > 0) != test.lower_is_better ? b : a; };
   const auto size_of = [&](double difference) { return fixed(std::abs(difference), test.decimals); };
   const double difference = test.difference.value;
-  const double least = std::min(test.p_bootstrap, test.p_randomisation);
-  const double greatest = std::max(test.p_bootstrap, test.p_randomisation);
+  const auto [least, greatest] = test.p_range();
   std::string text = fmt::format("{} of {} and {}: ", test.metric, a, b);
   if (!std::isfinite(difference)) {
     text += "not compared, since a score is not a finite number.";

@@ -132,6 +132,10 @@ class SectionMaker {
   // Of section 6: a sentence if families of models differ, since runs do not record how their rates were chosen.
   void add_learning_rates(Section& section) const;
 
+  // Of section 6: the reliability of the probabilities of each likeliest `thing`, over `of_what`.
+  void add_calibration(Section& section, const std::vector<std::optional<Calibration>>& calibration,
+                       const std::string& thing, const std::string& of_what) const;
+
   // A row with one number of the cost of each system's first run; without `decimals`, it is compact().
   template <class T>
   void add_cost(Table& table, const std::string& what, std::optional<T> Cost::*cost,

@@ -115,7 +115,9 @@ void SectionMaker::add_only_texts(Section& section, const std::string& consequen
     if (system.only_text) names.push_back(system.name);
   }
   if (names.empty()) return;
-  section.add(Paragraph{fmt::format("Compared by their translations alone: {}. {}.", listed(names), consequence)});
+  section.add(
+      Paragraph{fmt::format("Compared by their {} alone: {}. {}.",
+                            it_.units.predicts_pieces ? "translations" : "predictions", listed(names), consequence)});
 }
 
 std::size_t SectionMaker::num_models() const { return std::ranges::count(systems(), false, &System::only_text); }
@@ -134,6 +136,35 @@ void SectionMaker::add_learning_rates(Section& section) const {
                   "theirs was chosen. Unless each family was tuned alike, by its held-out loss, a difference between "
                   "the systems may be due to the learning rate.",
                   rates.size() == 1 ? *rates.begin() + " for all" : listed(named))});
+}
+
+void SectionMaker::add_calibration(Section& section, const std::vector<std::optional<Calibration>>& calibration,
+                                   const std::string& thing, const std::string& of_what) const {
+  LineChart chart{"Calibration", "Probability of the likeliest " + thing, "Accuracy", {}, true};
+  Table table{"Calibration", {{"System", false}, {"Mean probability"}, {"Accuracy"}, {capitalised(thing) + "s"}}};
+  Table errors{"Expected calibration error (ECE)", {{"System", false}, {"ECE"}}};
+  for (std::size_t s = 0; s < calibration.size() && s < systems().size(); ++s) {
+    if (!calibration[s]) continue;
+    Series series{name(s), s, 0};
+    for (const CalibrationBin& bin : calibration[s]->bins) {
+      if (bin.count == 0) continue;
+      series.points.push_back({bin.confidence, bin.accuracy});
+      table.rows.push_back({name(s), fixed(bin.confidence, 3), fixed(bin.accuracy, 3), fixed(bin.count)});
+    }
+    chart.series.push_back(std::move(series));
+    errors.rows.push_back({name(s), fixed(calibration[s]->expected_error, 3)});
+  }
+  if (errors.rows.empty()) {
+    section.add(Paragraph{"Calibration was not measured."});
+    return;
+  }
+  section.add(Figure{"Calibration",
+                     fmt::format("Over {}. A model on the diagonal is well calibrated, one below it is overconfident, "
+                                 "one above it underconfident.",
+                                 of_what),
+                     {chart},
+                     table});
+  section.add(std::move(errors));
 }
 
 void SectionMaker::add_training_costs(Table& table) const {

@@ -88,6 +88,17 @@ fs::path run_of_best_seed(const fs::path& run) {
   return run / ("seed-" + std::to_string(best));
 }
 
+std::vector<fs::path> runs_of_all_seeds(const fs::path& run) {
+  const fs::path file = run / "seeds.json";
+  if (!fs::exists(file)) return {run};
+  std::vector<fs::path> runs;
+  using Scores = nlohmann::json::object_t;
+  for (const auto& [seed, score] : json_member<Scores>(read_json(file), "scores", file.string())) {
+    runs.push_back(run / ("seed-" + seed));
+  }
+  return runs;
+}
+
 FactValue trained_by(const std::string& run) {
   return {std::string(command_of(kind_of_run(run_of_best_seed(run)))), run};
 }

@@ -12,6 +12,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/options.hpp"
 #include "core/safetensors.hpp"
@@ -46,6 +47,9 @@ void check_is_run(const std::filesystem::path& path, RunKind expected);
 
 // RUN itself, or for several seeds the RUN/seed-N with the best validation score.
 std::filesystem::path run_of_best_seed(const std::filesystem::path& run);
+
+// RUN itself, or for several seeds each RUN/seed-N.
+std::vector<std::filesystem::path> runs_of_all_seeds(const std::filesystem::path& run);
 
 // The command that trained a run (command_of), on which options of commands for several kinds of runs depend; and its
 // value for RUN, of several seeds the best one. Throws UserError as kind_of_run.

@@ -286,7 +286,7 @@ TEST(LanguageMeasures, FindNoDifferenceWhereThereIsNone) {
     const std::vector<double> resampled = metrics::resampled(rows, samples);
     const metrics::Interval interval = metrics::interval_of(resampled, 12);
     EXPECT_EQ(std::isnan(interval.low), identical);
-    const ScoredOutput scored{.rows = rows, .resampled = resampled};
+    const ScoredOutput scored{.value = rows.value(), .segments = rows.size(), .resampled = resampled, .rows = rows};
     const std::vector<PairTest> tests = test_pairs(systems, {{scored}, {scored}}, compared);
     ASSERT_EQ(tests.size(), 1U);
     EXPECT_EQ(tests[0].difference.value, 0);

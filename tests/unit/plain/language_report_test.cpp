@@ -20,6 +20,7 @@
 #include "core/json.hpp"
 #include "eval/metrics/significance.hpp"
 #include "tests/support/language_comparison.hpp"
+#include "tests/support/task_comparison.hpp"
 
 namespace attend {
 namespace {
@@ -85,6 +86,48 @@ TEST(LanguageReport, PageHasItsSectionsAndNoSentences) {
     EXPECT_FALSE(language_report_has(body, text)) << text;
   }
   EXPECT_FALSE(language_report_has(page, "Accuracy by distance")) << "the file has no distances";
+}
+
+// The same of a comparison of fine-tuned runs.
+
+TEST(TaskReport, WritesAPageToLookAt) {
+  const char* directory = std::getenv("ATTEND_REPORT_DIR");
+  if (directory == nullptr) GTEST_SKIP() << "ATTEND_REPORT_DIR names no directory";
+  make_directories(directory);
+  const TaskComparison it = synthetic_task_comparison();
+  write_file_atomic(std::filesystem::path(directory) / "tasks.html", report_page(section_report(it)));
+}
+
+TEST(TaskReport, JsonHoldsEveryNumber) {
+  const nlohmann::json saved = parse_json(report_json(synthetic_task_comparison()), "report.json");
+  EXPECT_EQ(saved["test"]["records"], 872);
+  EXPECT_EQ(saved["tests"][0]["p_mcnemar"], 0.0004);
+  EXPECT_TRUE(saved["tests"][0]["p_bootstrap"].is_null() && saved["tests"][1]["p_mcnemar"].is_null());
+  EXPECT_EQ(saved["systems"][0]["runs"][1]["curve"][0]["accuracy"].get<double>(), 85 - 10 * std::exp(-1));
+  EXPECT_EQ(saved["systems"][0]["runs"][0]["cost"]["texts_per_second"], 812);
+  EXPECT_EQ(saved["confusions"][1]["counts"], (std::vector<int>{64, 90, 103}));
+  EXPECT_TRUE(saved["calibration"][2].is_null());
+  EXPECT_EQ(saved["texts"][1]["systems"][0]["weights"]["layers"], 2);
+  EXPECT_EQ(saved["disagreements"], 123);
+}
+
+TEST(TaskReport, PageAndMarkdownHaveTheNumbers) {
+  const TaskComparison it = synthetic_task_comparison();
+  const SectionReport report = section_report(it);
+  const std::string page = report_page(report), markdown = report_markdown(report);
+  const std::string body = page.substr(page.find("<main>"), page.find("</main>") - page.find("<main>"));
+  for (const char* text :
+       {"dev.tsv, classification: 872 texts with 17,046 words", "p, McNemar", "p, bootstrap", "where the test of texts",
+        "<small>(15.0 %)</small>", "Confusion of labels", "Over the labels of the test set",
+        "Texts answered per second", "7. Texts on which systems disagree", "Compared by their predictions alone: other",
+        "Validation loss and Accuracy", "a &lt;i&gt;fine film&lt;/i&gt;", "Expected calibration error"}) {
+    EXPECT_TRUE(language_report_has(body, text)) << text;
+  }
+  for (const char* text : {"erplexity", "ranslation", "randomisation", "nan", "lstm <b>", "nats per piece"}) {
+    EXPECT_FALSE(language_report_has(body, text)) << text;
+  }
+  EXPECT_TRUE(language_report_has(markdown, "| negative | positive | 64 (15.0 %) | 90 (21.0 %) | 103 (24.1 %) |"));
+  EXPECT_TRUE(language_report_has(markdown, "| 1 | 3 |"));
 }
 
 // Neither a script but the page's own nor anything of another place.
