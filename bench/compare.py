@@ -64,8 +64,11 @@ def require(parser, needed):
             parser.error(f"{path} is missing; {remedy}")
 
 
-def run(words, stdin=None, env=None):
-    """Runs a program; returns its standard output and maximum resident set size in MB (of it or its largest child)."""
+def run(words, stdin=None, env=None, limit=None):
+    """Runs a program, for `limit` seconds at most; returns its standard output and maximum resident set size in MB (of it or its largest
+    child)."""
+    if limit:
+        words = ["timeout", str(limit), *words]
     print("  $ " + shlex.join(str(word) for word in words), file=sys.stderr, flush=True)
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen([str(word) for word in words], stdin=stdin or subprocess.DEVNULL, stdout=out, stderr=err,

@@ -111,11 +111,11 @@ def refuse_other_length(run, updates):
 
 
 def processor(device="cpu"):
-    """The model of the CPU, or of the GPU if that is the device, with a note if PyTorch computes matrix products in TF32."""
+    """The model of the CPU, or of the GPU if that is the device, which computes products of fp32 matrices in TF32."""
     if device != "cpu":
         names = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, check=True, text=True)
         name = names.stdout.splitlines()[int(device.partition(":")[2] or 0)].strip()
-        return f"{name} (TF32)" if os.environ.get("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE") == "1" else name
+        return f"{name} (TF32)"
     with open("/proc/cpuinfo", encoding="utf-8") as lines:
         names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()

@@ -155,6 +155,7 @@ void write_run(RunKind kind, const RunConfig& config, const BoundOptions& option
                  {"precision", name_of(config.precision)},
                  {"options", texts_of(options, may_not_change)},
                  {"inputs", hashes}});
+  if (torch::Device(config.device).is_cuda()) record["fp32_products"] = "tf32";
   try {
     save_inputs(run);
     write_config(run, options);

@@ -188,6 +188,7 @@ void Session::build() {
     task_->model().to(torch::Device(run_.device));
   });
   warn_of_slow(run_.products(), torch::Device(run_.device));
+  if (use_tf32(torch::Device(run_.device))) log::info("products of fp32 matrices are computed in TF32");
   visit_weights(task_->model(), [&](ops::Weight& weight) { weight.set_precision(run_.products()); });
   resolve_limits();
 }

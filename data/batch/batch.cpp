@@ -12,11 +12,16 @@
 
 namespace attend {
 
+torch::Tensor copy_to(const torch::Tensor& x, torch::Device device) {
+  return x.is_cpu() && device.is_cuda() ? x.pin_memory().to(device, /*non_blocking=*/true) : x.to(device);
+}
+
 const LayoutTensors& Layout::on(torch::Device device) const {
   LayoutTensors& t = *tensors;
   if (!t.offsets_B1.defined() || t.offsets_B1.device() != device) {
     const c10::InferenceMode training_may_follow(false);
-    t.offsets_B1 = torch::tensor(offsets, torch::kLong).to(device);
+    t.offsets_B1 = copy_to(torch::tensor(offsets, torch::kLong), device);
+    t.int_offsets_B1 = t.offsets_B1.to(torch::kInt);
     const auto numbers = [&](std::int64_t count) { return torch::arange(count, t.offsets_B1.options()); };
     t.lengths_B = t.offsets_B1.diff();
     t.sentences_M = torch::repeat_interleave(t.lengths_B, std::optional(num_tokens()));
@@ -38,7 +43,7 @@ Layout single_tokens(std::int64_t sentences) {
 Selection select(const std::vector<std::int64_t>& rows, const Layout& layout, torch::Device device) {
   ensure(std::ranges::is_sorted(rows) && (rows.empty() || rows.back() < layout.num_tokens()),
          "the rows are ascending and in the batch");
-  Selection selection{.rows_K = torch::tensor(rows, torch::kLong).to(device), .layout = {}};
+  Selection selection{.rows_K = copy_to(torch::tensor(rows, torch::kLong), device), .layout = {}};
   auto row = rows.begin();
   for (std::int64_t b = 0; b < layout.size(); ++b) {
     const auto next = std::lower_bound(row, rows.end(), layout.offsets[b + 1]);

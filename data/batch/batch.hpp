@@ -20,14 +20,16 @@ namespace attend {
 
 struct TokenizerPair;
 
-// The index tensors of a layout on one device; int64 except `padding_BT`. T is the length of the longest sentence.
+// The index tensors of a layout on one device; int64 unless another type is named. T is the length of the longest
+// sentence.
 struct LayoutTensors {
   torch::Tensor offsets_B1;
+  torch::Tensor int_offsets_B1;  // the same as int32
   torch::Tensor lengths_B;
   torch::Tensor sentences_M;  // the sentence of each token
   torch::Tensor places_M;     // its position in that sentence
   torch::Tensor rows_M;       // its row in the block of padded sentences, flattened to [B * T]
-  torch::Tensor padding_BT;   // true after the end of a sentence
+  torch::Tensor padding_BT;   // bool: true after the end of a sentence
 };
 
 // The sentences of a ragged tensor: sentence b is rows offsets[b] … offsets[b + 1] - 1.
@@ -158,11 +160,15 @@ struct LanguageBatch {
   }
 };
 
+// x on a device. A copy to a GPU is queued behind the device's earlier work, from pinned memory, so nobody waits for
+// it.
+torch::Tensor copy_to(const torch::Tensor& x, torch::Device device);
+
 // The batch, its tensors moved to a device.
 template <class SomeBatch>
 SomeBatch on_device(SomeBatch batch, torch::Device device) {
   for (torch::Tensor* tensor : batch.tensors()) {
-    if (tensor->defined()) *tensor = tensor->to(device);
+    if (tensor->defined()) *tensor = copy_to(*tensor, device);
   }
   return batch;
 }

@@ -76,9 +76,10 @@ Tensor Heads::attend(const Tensor& q, std::int64_t layer, Pass& pass, ops::Heads
   form.energy = energy.value_or(ops::HeadEnergy{});
   form.longest = std::max<std::int64_t>(1, form.longest);
   Tensor context_MH;
-  if (fused && energy && ops::has_fast_path(q) && !edited && scope_->describe_heads(form)) {
-    context_MH = fused(form).to(q.scalar_type());
-    if (!observed) return context_MH;
+  if (fused && energy && !edited && scope_->describe_heads(form)) {
+    context_MH = fused(form);
+    if (context_MH.defined()) context_MH = context_MH.to(q.scalar_type());
+    if (context_MH.defined() && !observed) return context_MH;
   }
 
   const auto [q_BNTD, keys_BNSA, v_BNSD, places, layout] = pad();
@@ -149,7 +150,8 @@ Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, 
                    .both_sides = both_sides},
         .layout = &queries};
   };
-  const bool plain = ranked || score_->keeps_prepared_keys();
+  const bool plain =
+      ranked || score_->keeps_prepared_keys() || !(ops::has_fast_path(rows.first) || ops::has_gpu_path(rows.first));
   return attend(rows.first, layer, pass, {.longest = keys.max_length}, plain ? FusedOp() : fused, pad);
 }
 
@@ -172,7 +174,8 @@ Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops
             .v_BNSD = split(rows.v()),
             .places = {.padding_1S = at::zeros({1, 1, 1, steps}, q_RH.options().dtype(at::kBool)), .first = steps - 1}};
   };
-  return attend(q_RH, layer, pass, {.longest = std::ssize(kv), .newest_RH = q_RH}, fused, pad);
+  return attend(q_RH, layer, pass, {.longest = std::ssize(kv), .newest_RH = q_RH},
+                ops::has_fast_path(q_RH) ? FusedOp(fused) : FusedOp(), pad);
 }
 
 Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& memory,
@@ -191,7 +194,8 @@ Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& m
             .v_BNSD = split(rows.v()),
             .places = {.padding_1S = padding_RS.unsqueeze(1).unsqueeze(1), .first = step}};
   };
-  return attend(q_RH, layer, pass, {.longest = memory.max_length}, fused, pad);
+  return attend(q_RH, layer, pass, {.longest = memory.max_length},
+                ops::has_fast_path(q_RH) ? FusedOp(fused) : FusedOp(), pad);
 }
 
 }  // namespace attend

@@ -72,7 +72,8 @@ class Heads {
   using FusedOp = std::function<torch::Tensor(const ops::HeadsForm&)>;
 
   // The mechanism, for queries `q`. Where possible, `fused` computes all of it, of the `form` that is begun with the
-  // maximum number of keys per query; otherwise `pad` provides the operands of the equation.
+  // maximum number of keys per query; without it, or if its result is undefined, `pad` provides the operands of the
+  // equation.
   torch::Tensor attend(const torch::Tensor& q, std::int64_t layer, Pass& pass, ops::HeadsForm form,
                        const FusedOp& fused, const std::function<Padded()>& pad) const;
 

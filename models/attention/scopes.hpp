@@ -154,6 +154,8 @@ class DistanceScope : public Scope {
   // The biases of distances with the given rows: fp32, [D, N], or [D, 1] if all heads have the same. That of distance 0
   // is finite.
   virtual torch::Tensor biases_DN(const torch::Tensor& rows_D) const { return rows_D; }
+  // The half width of the window that is all that the biases express; 0: they express more.
+  virtual std::int64_t half_width() const { return 0; }
 
   // The bias is [..., N, T, S].
   Window window(const torch::Tensor& queries_TH, const Places& places) const override {
@@ -166,7 +168,7 @@ class DistanceScope : public Scope {
 
   bool describe_heads(ops::HeadsForm& form) const override {
     if (!scope_->describe_heads(form)) return false;
-    form.add_biases(all_ND(form.longest));
+    form.add_biases(all_ND(form.longest), half_width());
     return true;
   }
 
@@ -191,6 +193,7 @@ class SelfWindowScope : public DistanceScope {
     const torch::Tensor outside_D1 = distances_D.abs().gt(half_width_).unsqueeze(1);
     return torch::zeros(outside_D1.sizes()).masked_fill_(outside_D1, -std::numeric_limits<float>::infinity());
   }
+  std::int64_t half_width() const override { return half_width_; }
 
  private:
   std::int64_t half_width_;  // D

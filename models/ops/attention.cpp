@@ -1,6 +1,7 @@
 #include "models/ops/attention.hpp"
 
 #include "core/error.hpp"
+#include "models/ops/dispatch.hpp"
 #include "models/ops/paths.hpp"
 
 namespace attend::ops {
@@ -31,7 +32,8 @@ Tensor fused_attention(const QueriesKeysValues& rows, const Layout& queries, con
          "a form of whole sentences");
   ensure(form.numbers_M.defined() ? !form.causal : !form.biases_ND.defined() || queries.max_length <= form.longest,
          "every query has a place among the keys");
-  return fast::fused_attention(rows, queries, keys, form);
+  return has_gpu_path(rows.first) ? gpu::fused_attention(rows, queries, keys, form)
+                                  : fast::fused_attention(rows, queries, keys, form);
 }
 
 Tensor fused_attention_to_steps(const Tensor& q_RK, std::span<const Tensor> kv, const Ancestry& ancestry,

@@ -1,6 +1,7 @@
 // Fused attention of N heads with scaled dot products (arXiv 1706.03762, eq. 1) and biases by distance: softmax(q kᵀ /
 // sqrt(D) + b) v, over whole sentences and for the single queries of decoding. models/attention/heads.cpp is the plain
-// formulation. All functions require has_fast_path (dispatch.hpp) of the queries.
+// formulation. All functions require has_fast_path (dispatch.hpp) of the queries; fused_attention also has forms of the
+// GPU.
 //
 // Legend: docs/architecture.md; H = N * D columns of values, K of keys; in biases_ND, D are the distances.
 #pragma once
@@ -62,12 +63,18 @@ struct HeadsForm {
   HeadEnergy energy = {};
   std::int64_t longest = 1;      // L: maximum number of keys of a sentence
   torch::Tensor biases_ND = {};  // [N, 2L - 1] or, for all heads, [1, 2L - 1], fp32; undefined: none
+  std::int64_t half_width =
+      0;  // if positive, biases_ND are those of a window: 0 for |j - i| up to it, -infinity beyond
   torch::Tensor distance_keys = {}, distance_values = {};  // [L, H / N], fp32; undefined: none
   torch::Tensor newest_RH = {};                            // of steps: the queries of a layer, before a score maps them
   torch::Tensor biases_RNL = {};  // added to the energies of each of them, fp32; undefined: none
   torch::Tensor numbers_M = {};   // i of each query, int64, read with biases; undefined: its place in its sentence
 
-  void add_biases(const torch::Tensor& more_ND) { biases_ND = biases_ND.defined() ? biases_ND + more_ND : more_ND; }
+  // `of_window`: the half width of the window that is all that `more_ND` expresses.
+  void add_biases(const torch::Tensor& more_ND, std::int64_t of_window = 0) {
+    half_width = biases_ND.defined() ? 0 : of_window;
+    biases_ND = biases_ND.defined() ? biases_ND + more_ND : more_ND;
+  }
 
   // The factor of the energies, for queries of `width` columns, of all heads.
   float scale(std::int64_t width) const {
@@ -77,7 +84,8 @@ struct HeadsForm {
 };
 
 // Attention within each sentence, of queries laid out by `queries` to keys by `keys` (the same number of sentences):
-// [M, H] in the type of the queries. A sentence without keys gives zeros.
+// [M, H] in the type of the queries. A sentence without keys gives zeros. On a GPU, undefined if no kernel serves the
+// form (gpu/attention.cpp).
 torch::Tensor fused_attention(const QueriesKeysValues& rows, const Layout& queries, const Layout& keys,
                               const HeadsForm& form);
 

@@ -13,6 +13,7 @@ namespace attend::ops {
 namespace {
 
 std::atomic<int> plain_scopes = 0;
+std::atomic<int> gpu_scopes = 0;
 std::atomic<int> unrolled_scopes = 0;
 
 bool is_set(const char* variable) {
@@ -20,16 +21,24 @@ bool is_set(const char* variable) {
   return value != nullptr && std::string_view(value) == "1";
 }
 
+// True if ops on tensors of this type need not be plain.
+bool may_be_fast(at::ScalarType type) {
+  static const bool plain = is_set("ATTEND_PLAIN_OPS");
+  return !plain && plain_scopes == 0 && (type == at::kFloat || type == at::kBFloat16);
+}
+
 }  // namespace
 
-bool has_fast_path(const torch::Tensor& x) {
-  static const bool plain = is_set("ATTEND_PLAIN_OPS");
-  if (plain || plain_scopes > 0) return false;
-  return x.is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
-}
+bool has_fast_path(const torch::Tensor& x) { return x.is_cpu() && gpu_scopes == 0 && may_be_fast(x.scalar_type()); }
+
+bool has_gpu_path(const torch::Tensor& x) { return (x.is_cuda() || gpu_scopes > 0) && may_be_fast(x.scalar_type()); }
 
 bool has_fast_product(const torch::Tensor& x, const Weight& weight) {
   return has_fast_path(x) && x.scalar_type() == weight.working().scalar_type();
+}
+
+bool has_gpu_product(const torch::Tensor& x, const Weight& weight) {
+  return has_gpu_path(x) && x.scalar_type() == weight.working().scalar_type();
 }
 
 bool may_fuse_sequences(const torch::Tensor& x) {
@@ -49,6 +58,9 @@ bool has_native_bf16() {
 
 PlainOps::PlainOps() { ++plain_scopes; }
 PlainOps::~PlainOps() { --plain_scopes; }
+
+GpuOps::GpuOps() { ++gpu_scopes; }
+GpuOps::~GpuOps() { --gpu_scopes; }
 
 Unrolled::Unrolled() { ++unrolled_scopes; }
 Unrolled::~Unrolled() { --unrolled_scopes; }

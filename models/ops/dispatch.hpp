@@ -1,4 +1,5 @@
-// Decides, by device, type and environment, whether an op may use its fast path instead of its plain formulation.
+// Decides, by device, type and environment, whether an op may use its fast path or the GPU's form instead of its plain
+// formulation.
 #pragma once
 
 #include <torch/types.h>
@@ -12,6 +13,11 @@ bool has_fast_path(const torch::Tensor& x);
 
 // The same for a matrix product of x and the weight's working form: they must have the same type.
 bool has_fast_product(const torch::Tensor& x, const Weight& weight);
+
+// True if ops on `x` may use the GPU's forms (gpu/): fp32 and bf16 on a GPU, unless ATTEND_PLAIN_OPS=1 or a PlainOps
+// exists. The second is the same for a matrix product.
+bool has_gpu_path(const torch::Tensor& x);
+bool has_gpu_product(const torch::Tensor& x, const Weight& weight);
 
 // True if this processor multiplies bf16 natively (AVX-512 BF16).
 bool has_native_bf16();
@@ -28,6 +34,16 @@ class PlainOps {
   ~PlainOps();
   PlainOps(const PlainOps&) = delete;
   PlainOps& operator=(const PlainOps&) = delete;
+};
+
+// During its lifetime ops on the processor use the GPU's forms. For tests, which stand in for the kernels of LibTorch
+// that only a GPU has.
+class GpuOps {
+ public:
+  GpuOps();
+  ~GpuOps();
+  GpuOps(const GpuOps&) = delete;
+  GpuOps& operator=(const GpuOps&) = delete;
 };
 
 // During its lifetime recurrent decoders are unrolled step by step, with the fast paths of the ops in a step. For tests

@@ -15,6 +15,7 @@ namespace attend::ops {
 using torch::Tensor;
 
 Tensor dropout(const Tensor& x, Dropout dropout) {
+  if (has_gpu_path(x)) return gpu::dropout(x, dropout);
   return has_fast_path(x) ? fast::dropout(x, dropout) : plain::dropout(x, dropout);
 }
 
@@ -24,6 +25,7 @@ Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activat
     return fast::linear_int8(x, weight.packed()->integers, bias, activation,
                              has_fast_path(x) ? kernels::best_int8_kernel() : kernels::Int8Kernel::plain);
   }
+  if (has_gpu_product(x, weight)) return gpu::linear(x, weight, bias, activation, after);
   return has_fast_product(x, weight) ? fast::linear(x, weight, bias, activation, after)
                                      : plain::linear(x, weight, bias, activation, after);
 }
@@ -31,6 +33,7 @@ Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activat
 Tensor logits(const Tensor& x, const Weight& weight, const Tensor& bias) {
   ensure(x.dim() == 2 && x.size(1) == weight.master().size(1), "x has as many columns as the weight");
   if (x.scalar_type() == at::kFloat) return linear(x, weight, bias);
+  if (has_gpu_product(x, weight)) return gpu::logits(x, weight, bias);
   return has_fast_product(x, weight) ? fast::logits(x, weight, bias) : plain::logits(x, weight, bias);
 }
 
@@ -43,6 +46,7 @@ Tensor feed_forward(const Tensor& x, Affine first, Activation activation, Dropou
 
 Tensor gated(const Tensor& x, Activation activation, Dropout dropout) {
   ensure(x.dim() == 2 && x.size(1) % 2 == 0, "x has rows of two halves");
+  if (has_gpu_path(x)) return gpu::dropout(plain::gated(x, activation, {}), dropout);
   return has_fast_path(x) ? fast::gated(x, activation, dropout) : plain::gated(x, activation, dropout);
 }
 
@@ -61,6 +65,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, doub
 
 AddNorm add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& gamma, const Tensor& beta, double eps,
                        Dropout dropout) {
+  if (has_gpu_path(x)) return plain::add_layer_norm(gpu::dropout(x, dropout), residual, gamma, beta, eps, {});
   return has_fast_path(x) && residual.scalar_type() == x.scalar_type()
              ? fast::add_layer_norm(x, residual, gamma, beta, eps, dropout)
              : plain::add_layer_norm(x, residual, gamma, beta, eps, dropout);
@@ -69,6 +74,9 @@ AddNorm add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& ga
 Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, const Tensor& positions_TH,
              Dropout dropout) {
   ensure(tokens.ids_M.device() == table_VH.master().device(), "tokens are on the device of their table");
+  if (has_gpu_path(table_VH.working())) {
+    return gpu::dropout(plain::embed(tokens, table_VH, scale, positions_TH, {}), dropout);
+  }
   return has_fast_path(table_VH.working()) ? fast::embed(tokens, table_VH, scale, positions_TH, dropout)
                                            : plain::embed(tokens, table_VH, scale, positions_TH, dropout);
 }
@@ -76,6 +84,9 @@ Tensor embed(const Sequences& tokens, const Weight& table_VH, double scale, cons
 CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, const Tensor& bias_V,
                            const Tensor& labels_M, double label_smoothing) {
   ensure(labels_M.device() == hidden_MH.device(), "labels are on the device of the hidden states");
+  if (has_gpu_product(hidden_MH, output_VH)) {
+    return gpu::cross_entropy(hidden_MH, output_VH, bias_V, labels_M, label_smoothing);
+  }
   return has_fast_product(hidden_MH, output_VH)
              ? fast::cross_entropy(hidden_MH, output_VH, bias_V, labels_M, label_smoothing)
              : plain::cross_entropy(hidden_MH, output_VH, bias_V, labels_M, label_smoothing);

@@ -13,7 +13,7 @@ namespace attend::ops {
 
 // An int64 tensor on the device of `like`.
 inline torch::Tensor to_tensor(std::span<const std::int64_t> numbers, const torch::Tensor& like) {
-  return at::tensor(at::ArrayRef<std::int64_t>(numbers.data(), numbers.size()), at::kLong).to(like.device());
+  return copy_to(at::tensor(at::ArrayRef<std::int64_t>(numbers.data(), numbers.size()), at::kLong), like.device());
 }
 
 // All numbers of a tensor, row by row.

@@ -1,5 +1,5 @@
-// The plain and the fast implementation of each op, declared with the types of the functions in ops.hpp, attention.hpp
-// and recurrent.hpp, where arguments and results are described.
+// The plain and the faster implementations of each op, declared with the types of the functions in ops.hpp,
+// attention.hpp and recurrent.hpp, where arguments and results are described.
 #pragma once
 
 #include "models/ops/attention.hpp"
@@ -13,6 +13,7 @@ namespace attend::ops {
 // reference in tests of the fast paths, used where there is no fast path. Weights are read from the master.
 namespace plain {
 
+torch::Tensor activated(const torch::Tensor& x, Activation activation);
 decltype(ops::dropout) dropout;
 decltype(ops::linear) linear;
 decltype(ops::gated) gated;
@@ -61,4 +62,18 @@ decltype(ops::luong_decoder) luong_decoder;
 decltype(ops::bahdanau_decoder) bahdanau_decoder;
 
 }  // namespace fast
+
+// The forms for a GPU: kernels of LibTorch behind the same interface. They are compiled in every build; tests of builds
+// without CUDA stand in for the kernels that only a GPU has. What is not here is plain on a GPU.
+namespace gpu {
+
+decltype(ops::dropout) dropout;
+decltype(ops::linear) linear;
+decltype(ops::logits) logits;
+decltype(ops::cross_entropy) cross_entropy;
+decltype(ops::fused_attention) fused_attention;
+decltype(ops::cell_step) cell_step;
+decltype(ops::recurrent_layer) recurrent_layer;
+
+}  // namespace gpu
 }  // namespace attend::ops

@@ -43,6 +43,7 @@ CellState CellState::first(std::int64_t count) const {
 }
 
 CellState cell_step(const Tensor& x_RI, const CellState& state, const CellWeights& cell) {
+  if (has_gpu_product(x_RI, cell.weight_ih)) return gpu::cell_step(x_RI, state, cell);
   const bool is_fast = has_fast_path(x_RI) && !at::GradMode::is_enabled();
   return is_fast ? fast::cell_step(x_RI, state, cell) : plain::cell_step(x_RI, state, cell);
 }
@@ -50,6 +51,7 @@ CellState cell_step(const Tensor& x_RI, const CellState& state, const CellWeight
 LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> directions) {
   ensure(input.x_MI.size(0) == input.layout.num_tokens(), "the layout matches the input");
   ensure(directions.size() == 1 || directions.size() == 2, "a layer has one or two directions");
+  if (has_gpu_path(input.x_MI)) return gpu::recurrent_layer(input, directions);
   const bool is_fast = has_fast_path(input.x_MI) && input.x_MI.size(0) > 0;
   return is_fast ? fast::recurrent_layer(input, directions) : plain::recurrent_layer(input, directions);
 }

@@ -47,6 +47,12 @@ void warn_of_slow(Precision precision, c10::Device device) {
   log::warn("--precision bf16 is slow on this processor, which has no bf16 instructions; fp32 is faster");
 }
 
+bool use_tf32(c10::Device device) {
+  if (!device.is_cuda()) return false;
+  at::globalContext().setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL, at::Float32Precision::TF32);
+  return true;
+}
+
 Precision freeze(const torch::nn::Module& root, Precision precision) {
   const torch::Device device = root.parameters().front().device();
   precision = precision_for(precision, device);

@@ -23,6 +23,9 @@ Precision precision_for(Precision precision, c10::Device device);
 // Warns if bf16 is used on a processor without bf16 instructions.
 void warn_of_slow(Precision precision, c10::Device device);
 
+// Lets a GPU compute products of fp32 matrices in TF32, whose factors have 10 bits of mantissa. True if it is a GPU.
+bool use_tf32(c10::Device device);
+
 // Converts every weight below `root` to its form for inference; the model can then no longer be trained. Returns the
 // resolved precision. Throws UserError for int8 on a GPU.
 Precision freeze(const torch::nn::Module& root, Precision precision);

@@ -109,17 +109,6 @@ const kernels::Bf16Panels* bf16_panels(const Tensor& x, const Weight& weight) {
   return &form.panels;
 }
 
-// Scales the gradients that the forward pass saved by that of the result; the other `inputs` have none. In place, so
-// that autograd refuses a second backward pass.
-variable_list saved_gradients(AutogradContext* context, const Tensor& of_result, std::size_t inputs) {
-  variable_list result = context->get_saved_variables();
-  for (Tensor& gradient : result) {
-    if (gradient.defined()) gradient.mul_(of_result);
-  }
-  result.resize(inputs);
-  return result;
-}
-
 class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFunction> {
  public:
   static variable_list forward(AutogradContext* context, const Tensor& hidden_MH, const Tensor& /*master*/,

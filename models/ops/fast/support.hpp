@@ -1,23 +1,17 @@
-// Shared code of the fast paths: tensors as kernel arguments, chunks of rows, and saving for autograd functions.
+// Shared code of the fast paths: tensors as kernel arguments, chunks of rows, and inputs that need not be saved.
 #pragma once
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
-#include <utility>
 
+#include "models/ops/autograd.hpp"
 #include "models/ops/kernels/types.hpp"
 #include "models/ops/paths.hpp"
 
 namespace attend::ops::fast {
-
-using torch::Tensor;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 // Calls f with a value of the kernels' type for `type`: float or Bf16.
 template <class F>
@@ -66,33 +60,6 @@ class Chunks {
  private:
   std::int64_t rows_, count_;
 };
-
-// A value that the forward pass of an autograd function saves for the backward pass, which sees it as `held`.
-template <class T>
-struct Held : torch::CustomClassHolder {
-  explicit Held(T saved) : value(std::move(saved)) {}
-  T value;
-};
-template <class T>
-T& hold(AutogradContext& context, T value) {
-  const auto saved = c10::make_intrusive<Held<T>>(std::move(value));
-  context.saved_data["held"] = c10::IValue::make_capsule(saved);
-  return saved->value;
-}
-template <class T>
-const T& held(AutogradContext& context) {
-  return static_cast<const Held<T>&>(*context.saved_data["held"].toCapsule()).value;
-}
-
-// Autograd functions take optional tensors, ops undefined ones.
-inline std::optional<Tensor> optional(const Tensor& x) { return x.defined() ? std::optional(x) : std::nullopt; }
-inline Tensor defined_or_not(const std::optional<Tensor>& x) { return x.value_or(Tensor()); }
-
-// True if one of the tensors needs a gradient.
-template <class... Tensors>
-bool wants_gradient(const Tensors&... x) {
-  return at::GradMode::is_enabled() && ((x.defined() && x.requires_grad()) || ...);
-}
 
 // The gradient of a matrix product's weight needs its input x. If x is the output of a norm, it is not saved but
 // recomputed from the sum that the norm's own node saved:

@@ -28,7 +28,9 @@ Tensor dropout_mask(at::IntArrayRef sizes, Dropout dropout, const Tensor& like) 
   return (x.ge(number(mask.threshold())).to(at::kFloat) * mask.scale()).view(sizes);
 }
 
-Tensor activate(const Tensor& x, Activation activation) {
+}  // namespace
+
+Tensor activated(const Tensor& x, Activation activation) {
   switch (activation) {
     case Activation::none: return x;
     case Activation::relu: return at::relu(x);
@@ -40,8 +42,6 @@ Tensor activate(const Tensor& x, Activation activation) {
   return {};
 }
 
-}  // namespace
-
 Tensor dropout(const Tensor& x, Dropout dropout) {
   if (dropout.rate == 0) return x;
   return (x.to(at::kFloat) * dropout_mask(x.sizes(), dropout, x)).to(x.scalar_type());
@@ -50,12 +50,12 @@ Tensor dropout(const Tensor& x, Dropout dropout) {
 Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {
   const auto type = x.scalar_type();
   const Tensor y = at::linear(x, weight.master().to(type), bias.defined() ? bias.to(type) : bias);
-  return plain::dropout(activate(y, activation), after);
+  return plain::dropout(activated(y, activation), after);
 }
 
 Tensor gated(const Tensor& x, Activation activation, Dropout dropout) {
   const auto halves = x.chunk(2, 1);
-  return plain::dropout(activate(halves[0], activation) * halves[1], dropout);
+  return plain::dropout(activated(halves[0], activation) * halves[1], dropout);
 }
 
 Tensor logits(const Tensor& x, const Weight& weight, const Tensor& bias) {
