@@ -342,7 +342,7 @@ class Measurement {
           shown.scores.push_back(metrics_[m]->segment_value(scored_[output][m].rows->row(i)));
         }
         for (std::size_t m = metrics_.size(); m < result_.metrics.size(); ++m) {
-          shown.scores.push_back(scored_[output][m].rows.row(i)[0]);
+          shown.scores.push_back(scored_[output][m].rows->row(i)[0]);
         }
       }
     }

@@ -84,7 +84,8 @@ std::string describe(const TextModelOptions& options, TaskKind kind) {
   std::string encoder;
   switch (options.model) {
     case TextEncoderKind::bert: encoder = "bert: " + describe(options.encoder); break;
-    case TextEncoderKind::language: encoder = describe(options.language()); break;
+    case TextEncoderKind::language:
+    case TextEncoderKind::hybrid: encoder = describe(options.language()); break;
     case TextEncoderKind::lstm:
       encoder = fmt::format("lstm: {} of {}, both directions", counted(options.encoder.layers.value_or(1), "layer"),
                             width_of(options.encoder));

@@ -162,7 +162,7 @@ class TaskMeasurement {
   void load_runs() {
     record_making(result_);
     result_.processor = processor_name();
-    given_ = parse_hypotheses(config_.hypothesis);
+    given_ = parse_named_files("--hypothesis", "other=labels.txt", config_.hypothesis);
     systems_ = load_systems(config_, runs_, result_);
     num_trained_ = systems_.size();
     const std::string& file = config_.test[0];
