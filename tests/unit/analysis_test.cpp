@@ -61,8 +61,8 @@ TEST(CalibrationOfReferences, KnowsCertaintyAndLeavesOutWhatIsNotANumber) {
   ASSERT_EQ(found.bins.size(), 1U);
   EXPECT_EQ(found.bins[0].count, 2);
   EXPECT_NEAR(found.expected_error, 0.5, 1e-12);
-  EXPECT_TRUE(calibration({}).bins.empty());
-  EXPECT_EQ(calibration({}).expected_error, 0);
+  EXPECT_TRUE(calibration(std::vector<TextScore>{}).bins.empty());
+  EXPECT_EQ(calibration(std::vector<TextScore>{}).expected_error, 0);
 }
 
 const std::vector<std::string> kSource = {"the dog", "a cat and 7 birds sees the number 12", "birds", "dog dog",

@@ -34,22 +34,22 @@ class GpuForms : public testing::TestWithParam<at::ScalarType> {
 INSTANTIATE_TEST_SUITE_P(Ops, GpuForms, testing::Values(at::kFloat, at::kBFloat16),
                          [](const auto& each) { return each.param == at::kFloat ? "fp32" : "bf16"; });
 
-const Layout kQueries = layout_of({7, 1, 13, 37, 2});
-const Layout kKeys = layout_of({5, 3, 17, 33, 2});
+const Layout kRaggedQueries = layout_of({7, 1, 13, 37, 2});
+const Layout kRaggedKeys = layout_of({5, 3, 17, 33, 2});
 
 TEST_P(GpuForms, Attention) {
   for (const std::int64_t width : {3 * 8, 3 * 64}) {
     const auto expect = [&](const std::vector<Tensor>& in, const Layout& keys, bool causal, const char* what) {
       const Op op = [&](const std::vector<Tensor>& x) -> std::vector<Tensor> {
-        return {attend_heads({x[0], x.size() > 1 ? x[1] : Tensor(), x.size() > 2 ? x[2] : Tensor()}, kQueries, keys,
+        return {attend_heads({x[0], x.size() > 1 ? x[1] : Tensor(), x.size() > 2 ? x[2] : Tensor()}, kRaggedQueries, keys,
                              {.heads = 3, .causal = causal})};
       };
       expect_fast_equals_plain(op, in, type(), what);
     };
-    expect({randn({60, width}), randn({60, width}), randn({60, width})}, kKeys, false, "three tensors");
-    expect({randn({60, width}), randn({60, 2 * width})}, kKeys, false, "keys and values in one tensor");
-    expect({randn({60, 3 * width})}, kQueries, false, "all in one tensor");
-    expect({randn({60, 3 * width})}, kQueries, true, "causal");
+    expect({randn({60, width}), randn({60, width}), randn({60, width})}, kRaggedKeys, false, "three tensors");
+    expect({randn({60, width}), randn({60, 2 * width})}, kRaggedKeys, false, "keys and values in one tensor");
+    expect({randn({60, 3 * width})}, kRaggedQueries, false, "all in one tensor");
+    expect({randn({60, 3 * width})}, kRaggedQueries, true, "causal");
   }
 }
 
@@ -74,7 +74,7 @@ TEST_P(GpuForms, AWindowIsAForm) {
     const Heads heads({.self_window = 2}, {.place = place, .width = 32, .heads = 2});
     const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
       Pass pass = Pass::inference();
-      return {heads.within({in[0]}, kQueries, {}, kQueries, 0, pass)};
+      return {heads.within({in[0]}, kRaggedQueries, {}, kRaggedQueries, 0, pass)};
     };
     expect_fast_equals_plain(op, {randn({60, 96})}, type(), "window");
   }
@@ -178,7 +178,7 @@ TEST_P(GpuForms, RecurrentLayers) {
       const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
         CellState start{{in[1]}};
         if (kind == CellKind::lstm) start.parts.push_back(in[2]);
-        const LayerOutput result = recurrent_layer({.x_MI = in[0], .layout = kQueries, .start = &start}, directions);
+        const LayerOutput result = recurrent_layer({.x_MI = in[0], .layout = kRaggedQueries, .start = &start}, directions);
         std::vector<Tensor> all = {result.output_MC};
         all.insert(all.end(), result.last.parts.begin(), result.last.parts.end());
         return all;
