@@ -7,7 +7,7 @@ from page_parts import Axis, legend, line_chart, line_picture, made, options, se
 from scores import deviation
 
 LENGTHS = (5, 10, 15, 20, 25, 30, 40)
-LONGEST_IN_TRAINING = 20
+LONGEST_IN_TRAINING = {"copy": 20, "recall": 10}
 FEW = 4  # words of the sequences that repeat them
 CURVE_LENGTH = 10  # of the picture by updates
 NAMES = {
@@ -82,8 +82,13 @@ def accuracy_table(rows):
     return table(["model", "rate", "held-out loss", *map(str, LENGTHS)], lines)
 
 
+def lengths_from(task):
+    """The longest length of training and those beyond it."""
+    return [length for length in LENGTHS if length >= LONGEST_IN_TRAINING[task]]
+
+
 def exchanged_table(rows):
-    lengths = [length for length in LENGTHS if length >= LONGEST_IN_TRAINING]
+    lengths = lengths_from("copy")
 
     def cells(kind):
         return [deviation(accuracies(rows[kind], length)) for length in lengths]
@@ -94,14 +99,14 @@ def exchanged_table(rows):
 
 
 def few_table(rows):
-    return rows and table(["model", f"{LONGEST_IN_TRAINING} words", f"{LONGEST_IN_TRAINING} words, only {FEW} distinct"],
-                 [[NAMES[kind], deviation(accuracies(row, LONGEST_IN_TRAINING)), deviation(seed["few"] for seed in row["seeds"])]
-                  for kind, row in rows.items()])
+    length = LONGEST_IN_TRAINING["copy"]
+    lines = [[NAMES[kind], deviation(accuracies(row, length)), deviation(seed["few"] for seed in row["seeds"])] for kind, row in rows.items()]
+    return lines and table(["model", f"{length} words", f"{length} words, only {FEW} distinct"], lines)
 
 
-def attended_table(rows):
+def attended_table(rows, task):
     """The share of right source words in each third of the source, over seeds."""
-    lengths = [length for length in LENGTHS if length >= LONGEST_IN_TRAINING]
+    lengths = lengths_from(task)
 
     def cell(row, length):
         seeds = [seed["attended"][str(length)] for seed in row["seeds"]]
@@ -114,14 +119,14 @@ def attended_table(rows):
 
 def page(results):
     copy, recall = rows_of(results, "copy"), rows_of(results, "recall")
+    words, pairs = LONGEST_IN_TRAINING["copy"], LONGEST_IN_TRAINING["recall"]
     parts = [
         "# Copying and recall by length\n",
         made(results, "copy_and_recall", "sequences of `attend toy --copy --recall`", "copy_and_recall"),
-        f"Sequences of 1 to {LONGEST_IN_TRAINING} words are learnt, or as many pairs of key and value, of which the value of one key is asked. "
-        "Percent of exact answers by greedy search: mean ± standard deviation over seeds 1, 2 and 3, at the rate of three that has the lowest "
-        "held-out loss with seed 1; no model has seen a length "
-        f"beyond {LONGEST_IN_TRAINING}. A language model reads source and target in one text, whose words its loss includes; its segments of 128 "
-        "tokens hold several such texts, so that no position there is new to it, but the distance is.\n",
+        f"Sequences of 1 to {words} words are learnt, or 1 to {pairs} pairs of key and value, of which the value of one key is asked; no model has "
+        "seen a longer one. Percent of exact answers by greedy search: mean ± standard deviation over seeds 1, 2 and 3, at the rate of three that "
+        "has the lowest held-out loss with seed 1. A language model reads source and target in one text, whose words its loss includes; its "
+        "segments of 128 tokens hold several such texts, so that no position there is new to it, but the distance is.\n",
         "![Exact answers by length](copy_and_recall_length.svg)\n",
         f"![Exact answers by updates, {CURVE_LENGTH} words or pairs, seed 1](copy_and_recall_updates.svg)\n",
     ]
@@ -134,13 +139,13 @@ def page(results):
         *section("## Where they look\n\nPercent of the target words whose strongest source word is the one that they repeat, given the right "
                  "words before them: in the first, the middle and the last third of the source (of Transformers: the mean of the heads of the "
                  "last layer). A model that counts places from both ends of the source knows both ends of a longer one, but not a middle that is "
-                 "far from either; one that compares words has seen all that it needs.\n", attended_table(copy)),
-        *section("Of recall, by where the asked key stands:\n", attended_table(recall)),
-        *section(f"## By words or by places\n\nExact copies of sequences of {LONGEST_IN_TRAINING} words that are drawn from {FEW} alone: a model "
-                 "that finds its place by the words around it loses it there, one that counts does not.\n", few_table(copy)),
+                 "far from either; one that compares words has seen all that it needs.\n", attended_table(copy, "copy")),
+        *section("Of recall, by where the asked key stands:\n", attended_table(recall, "recall")),
+        *section(f"## By words or by places\n\nExact copies of sequences of {words} words that are drawn from {FEW} alone: a model that finds its "
+                 "place by the words around it loses it there, one that counts does not.\n", few_table(copy)),
+        "## Options\n",
+        options([(f"{NAMES[kind]}{note}", row["options"]) for rows, note in ((copy, ""), (recall, ", recall")) for kind, row in rows.items()]),
     ]
-    parts += ["## Options\n", options([(f"{NAMES[kind]}{note}", row["options"]) for rows, note in ((copy, ""), (recall, ", recall"))
-                                       for kind, row in rows.items()])]
     return "\n".join(parts)
 
 

@@ -13,8 +13,8 @@
 namespace attend::toy {
 namespace {
 
-constexpr std::string_view kKeyOnsets = "bdfgklmnprst", kKeyVowels = "aeiou";
-constexpr std::string_view kValueOnsets = "BDFGKLMNPRST", kValueVowels = "AEIOU";
+constexpr std::string_view kKeyOnsets = "bdgklmnt", kKeyVowels = "aeiou";
+constexpr std::string_view kValueOnsets = "BDGKLMNT", kValueVowels = "AEIOU";
 constexpr std::uint64_t kNumSyllables = kKeyOnsets.size() * kKeyVowels.size();
 static_assert(kNumSyllables >= static_cast<std::uint64_t>(std::ranges::max(kTestLengths)));
 
@@ -71,7 +71,9 @@ class SequenceWriting {
     for (std::int64_t i = 0; i < size; ++i) {
       RandomStream random(combine_keys(seed_, kSequenceStreams, task_, set == "valid", length, i));
       const std::int64_t drawn =
-          length > 0 ? length : 1 + static_cast<std::int64_t>(random.below(std::uint64_t{kLongestInTraining}));
+          length > 0
+              ? length
+              : 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(longest_in_training(task_))));
       SequencePair pair = draw_sequence(task_, drawn, random);
       while (length > 0 ? !tests_.insert(pair.source).second : tests_.contains(pair.source)) {
         pair = draw_sequence(task_, drawn, random);

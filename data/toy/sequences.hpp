@@ -3,8 +3,8 @@
 //   copy     "ba ku ne"          -> "ba ku ne"   every word again, in order
 //   recall   "ba NE ku FO ba"    -> "NE"         pairs of key and value, and one of the keys: its value
 //
-// The sequences of training and validation have 1 to 20 words, or pairs; those of each test set have one length, up to
-// twice the longest of training. Words to copy are drawn independently, so that a word may be there twice and a model
+// The sequences of training and validation have 1 to 20 words, or 1 to 10 pairs; those of each test set have one
+// length, up to 40 of either. Words to copy are drawn independently, so that a word may be there twice and a model
 // has to know where it is; the keys of a sequence are distinct. Recall is the task of Graves et al. (2014), Neural
 // Turing Machines, section 4.3, with one word for an item, and of Arora et al. (2023), Zoology, with one query.
 #pragma once
@@ -23,8 +23,10 @@ namespace attend::toy {
 
 enum class SequenceTask { copy, recall };
 
-inline constexpr std::int64_t kLongestInTraining = 20;
 inline constexpr std::int64_t kTestLengths[] = {5, 10, 15, 20, 25, 30, 40};  // recall has a key for each
+
+// The longest sequence of training: 20 words, or 10 pairs.
+constexpr std::int64_t longest_in_training(SequenceTask task) { return task == SequenceTask::copy ? 20 : 10; }
 
 // The task's folder.
 std::string_view folder_of(SequenceTask task);
