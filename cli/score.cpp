@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -25,10 +26,13 @@
 #include "core/text.hpp"
 #include "data/text/lines.hpp"
 #include "data/text/minimal_pairs.hpp"
+#include "data/text/word_alignment.hpp"
 #include "eval/encoder_output.hpp"
 #include "eval/language_score.hpp"
 #include "eval/translate.hpp"
+#include "models/attention/edits.hpp"
 #include "models/run/run.hpp"
+#include "train/translation/guided_attention.hpp"
 
 namespace attend {
 namespace {
@@ -50,15 +54,20 @@ class Scorer {
 
   // `sources`: of translations, one for each text.
   std::vector<TextScore> score(std::span<const SourceLine> sources, std::span<const std::string> texts,
-                               WorkProgress& progress) const {
+                               WorkProgress& progress, const AttentionEdit* edit = nullptr) const {
+    ScoreConfig scoring = config_.score;
+    scoring.edit = edit;
+    if (edit != nullptr) scoring.workers = 1;
     if (const auto* translation = std::get_if<TranslationRun>(&run_)) {
-      return attend::score(*translation, sources, texts, config_.score, &progress);
+      return attend::score(*translation, sources, texts, scoring, &progress);
     }
     if (const auto* language = std::get_if<LanguageRun>(&run_)) {
-      return score_language(*language, texts, config_.score, &progress);
+      return score_language(*language, texts, scoring, &progress);
     }
-    return pseudo_log_likelihood(std::get<BertRun>(run_), texts, config_.within_word, config_.score, &progress);
+    return pseudo_log_likelihood(std::get<BertRun>(run_), texts, config_.within_word, scoring, &progress);
   }
+
+  const AnyRun& run() const { return run_; }
 
   const Tokenizer& tokenizer() const {
     return std::visit(overloaded{[](const TranslationRun& run) -> const Tokenizer& { return run.tokenizers.tgt; },
@@ -255,6 +264,108 @@ class ScorePrinter {
   ContrastTable table_;
 };
 
+// The attention that --cut takes from each pair.
+class PairCuts {
+ public:
+  PairCuts(const ScoreCommandConfig& config, std::span<const MinimalPair> pairs, PairsOf what)
+      : run_(config.run), translations_(what == PairsOf::translations) {
+    for (const std::string& word : config.cut) {
+      const std::size_t equals = std::min(word.find('='), word.size());
+      const auto& names = kEnumNames<AttentionPlace>;
+      const auto place = std::ranges::find(names, word.substr(0, equals), &EnumName<AttentionPlace>::second);
+      if (place == names.end() || equals + 1 >= word.size()) {
+        throw UserError("--cut: \"" + word + "\", expected PLACE=FILE with the place encoder, decoder or cross",
+                        "write --cut encoder=links.txt");
+      }
+      read(place->first, word.substr(equals + 1), pairs);
+    }
+  }
+
+  bool empty() const { return links_.empty(); }
+
+  // Scores each sentence of a pair by itself.
+  std::vector<TextScore> score(const Scorer& scorer, const MinimalPair& pair, std::size_t number,
+                               WorkProgress& progress) const {
+    std::vector<TextScore> scores;
+    for (const std::string& text : {pair.better, pair.worse}) {
+      const CutLinks cut(links_of_pieces_in(scorer.run(), pair.source.text, text, number));
+      scores.push_back(scorer.score({&pair.source, 1}, {&text, 1}, progress, &cut).front());
+      if (const auto place = cut.unused()) {
+        throw UserError(fmt::format("--cut {}: {} has no attention weights there", name_of(*place), run_),
+                        "attend attention --help lists the places");
+      }
+    }
+    return scores;
+  }
+
+ private:
+  void read(AttentionPlace place, const std::string& file, std::span<const MinimalPair> pairs) {
+    LinkFormat format{.direction = LinkDirection::target_source,
+                      .may_be_possible = false,
+                      .remedy = "give for each pair links from the attending to the attended word, from 0"};
+    for (const MinimalPair& pair : pairs) {
+      const auto words = [&](const std::string& text) { return std::ssize(spaced_words(text)); };
+      const std::int64_t of_texts = std::min(words(pair.better), words(pair.worse));
+      const std::int64_t of_source = translations_ ? words(pair.source.text) : of_texts;
+      format.source_words.push_back(place == AttentionPlace::decoder ? of_texts : of_source);
+      format.target_words.push_back(place == AttentionPlace::encoder ? of_source : of_texts);
+    }
+    std::vector<SentenceLinks> links = read_links(file, format);
+    if (links.size() != pairs.size()) {
+      throw UserError(fmt::format("{}: {} of links, but there are {}", file, counted(std::ssize(links), "line"),
+                                  counted(std::ssize(pairs), "pair")),
+                      format.remedy);
+    }
+    if (!links_.emplace(place, std::move(links)).second) {
+      throw UserError(fmt::format("--cut: {} is given twice", name_of(place)), "give one file for each place");
+    }
+  }
+
+  // [CLS] precedes the pieces of a BERT, and an end of sentence those that a decoder reads; it predicts a piece from
+  // the position before.
+  CutLinks::LinksOfPlaces links_of_pieces_in(const AnyRun& run, const std::string& source, const std::string& text,
+                                             std::size_t number) const {
+    CutLinks::LinksOfPlaces result;
+    for (const auto& [place, links] : links_) {
+      const bool of_source = translations_ && place != AttentionPlace::decoder;
+      const auto words_in = [&](bool in_source) {
+        const PiecesOfWords words = std::visit(
+            overloaded{
+                [&](const TranslationRun& trained) {
+                  return in_source ? pieces_by_word(trained.tokenizers.src, source, most_source_pieces(*trained.model))
+                                   : pieces_by_word(trained.tokenizers.tgt, text, kMostPieces);
+                },
+                [&](const BertRun& trained) {
+                  return pieces_by_word(trained.tokenizer, text, trained.model->bert->options().max_positions - 2);
+                },
+                [&](const LanguageRun& trained) {
+                  return pieces_by_word(trained.tokenizer, text, trained.window.value_or(kMostPieces) - 1);
+                },
+                [](const TextRun&) { return PiecesOfWords(); }},
+            run);
+        if (words.empty()) {
+          throw UserError(fmt::format("--cut: a text of pair {} is longer than {} reads at once", number + 1, run_),
+                          "leave the pair out");
+        }
+        return words;
+      };
+      const bool is_bert = std::holds_alternative<BertRun>(run);
+      const std::int64_t before_query = is_bert ? 1 : 0;
+      const std::int64_t before_key = is_bert || place == AttentionPlace::decoder ? 1 : 0;
+      std::vector<Link>& pieces = result[place];
+      for (const auto& [src, tgt] : links_of_pieces(links[number].sure, words_in(of_source),
+                                                    words_in(translations_ && place == AttentionPlace::encoder))) {
+        pieces.push_back({.src = src + before_key, .tgt = tgt + before_query});
+      }
+    }
+    return result;
+  }
+
+  std::string run_;
+  bool translations_;
+  std::map<AttentionPlace, std::vector<SentenceLinks>> links_;  // of each pair, attended-attending
+};
+
 void score_pairs(const ScoreCommandConfig& config, PairsOf what) {
   constexpr std::size_t kPairsInWindow = 1024;
   std::vector<MinimalPair> pairs;
@@ -264,9 +375,18 @@ void score_pairs(const ScoreCommandConfig& config, PairsOf what) {
   FactorReader factors(config.factors.source_factors);
   for (MinimalPair& pair : pairs) factors.add_to(pair.source);
   factors.finish();
+  const PairCuts cuts(config, pairs, what);
   const Scorer scorer(config);
   ScorePrinter printer(config, scorer);
   WorkProgress progress({.unit = "sentences", .total = 2 * std::ssize(pairs)});
+  if (!cuts.empty()) {
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      const std::vector<TextScore> scores = cuts.score(scorer, pairs[i], i, progress);
+      progress.clear();
+      printer.print(scores[0], scores[1], &pairs[i]);
+    }
+    return printer.finish();
+  }
   for (std::size_t first = 0; first < pairs.size(); first += kPairsInWindow) {
     const std::span window = std::span(pairs).subspan(first, std::min(kPairsInWindow, pairs.size() - first));
     const std::vector<TextScore> scores = scorer.score(sources_of(window), sentences_of(window), progress);

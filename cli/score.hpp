@@ -21,6 +21,7 @@ struct ScoreCommandConfig {
   std::string target;
   std::string input = "-";
   std::vector<std::string> contrast;
+  std::vector<std::string> cut;
   bool within_word = false;
   std::optional<std::int64_t> window;
   FactorFiles factors;
@@ -53,6 +54,15 @@ struct ScoreCommandConfig {
                    "with a better and a worse sentence, for a translation model after their source; optionally after "
                    "the kind of the error, or its kind and distance; all separated by tabs; or *.jsonl of BLiMP",
            .file = FileUse::read});
+    visit.group("Scoring", without("target"));
+    visit(
+        "cut", self.cut,
+        {.help = "cut attention in the pairs of --contrast: encoder, decoder or cross, and a file with a line of links "
+                 "for each pair: 8-4 sets the weight of word 8 on word 4, counted from 0, to 0 in all heads. In cross, "
+                 "word 8 is of the translation, word 4 of its source",
+         .placeholder = "PLACE=FILE",
+         .file = FileUse::read,
+         .only = {"contrast"}});
     visit.group("Scoring", kTexts);
     visit("input", self.input,
           {.help = "one text per line, plain or .gz; -: standard input",

@@ -27,9 +27,9 @@
 //   two_candidates likewise; the pronoun has the gender of another noun, of which the clause makes no sense.
 //
 // The corpus has neither reflexives nor negative polarity, and a pronoun may refer to somebody of another sentence:
-// without a source, there are no pairs of these. The words are those of the lexicon, without names and numbers. Half of the pairs of a
-// kind and distance have a plural noun (agreement, pronoun), the future (tense), an object (article) or no negation
-// (polarity), so that no form is always right.
+// without a source, there are no pairs of these. The words are those of the lexicon, without names and numbers. Half of
+// the pairs of a kind and distance have a plural noun (agreement, pronoun), the future (tense), an object (article) or
+// no negation (polarity), so that no form is always right.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Sentences of the built-in world in which "it" refers to one of their nouns, at some distance and perhaps across a full
-// stop. German says er, sie or es (ihn, ihm, ihr) by the gender of that noun, so a translation shows which noun a model
-// takes it for:
+// Sentences of the built-in world in which "it" refers to one of their nouns, at some distance and perhaps across a
+// full stop. German says er, sie or es (ihn, ihm, ihr) by the gender of that noun, so a translation shows which noun a
+// model takes it for:
 //
 //   one candidate    The woman bought the lamp, but the boys said that it was broken.    ... dass sie kaputt war.
 //   two candidates   The dog looked for the letter because it was hungry.                ..., weil er hungrig war.

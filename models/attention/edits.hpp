@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -29,11 +31,15 @@ namespace attend {
 //   cut_weights({0.5, 0.3, 0.16, 0.04}, 0.05)   {0.52, 0.31, 0.17, 0}
 //   cut_weights({0.5, 0.3, 0.16, 0.04}, 0.6)    {1, 0, 0, 0}
 
+// The weights that are kept, scaled along the last axis to the sum of all. Those of a query that keeps none are 0.
+inline at::Tensor scaled_to_sum(const at::Tensor& kept, const at::Tensor& weights) {
+  return kept * (weights.sum(-1, true) / kept.sum(-1, true).clamp_min(std::numeric_limits<float>::min()));
+}
+
 // Cuts along the last axis. The weights of a query without keys stay 0.
 inline at::Tensor cut_weights(const at::Tensor& weights, double threshold) {
   const at::Tensor is_largest = at::zeros_like(weights, at::kBool).scatter(-1, weights.argmax(-1, true), true);
-  const at::Tensor kept = weights.masked_fill(weights.lt(threshold).logical_and(is_largest.logical_not()), 0);
-  return kept * (weights.sum(-1, true) / kept.sum(-1, true).clamp_min(std::numeric_limits<float>::min()));
+  return scaled_to_sum(weights.masked_fill(weights.lt(threshold).logical_and(is_largest.logical_not()), 0), weights);
 }
 
 // Cuts the weights of a decoder's attention to the source; a threshold of 0 leaves all.
@@ -111,6 +117,38 @@ class GivenWeights final : public ReplacedWeights {
 
  private:
   std::map<std::int64_t, std::set<std::int64_t>> sources_;  // of each linked target piece
+};
+
+// Cuts links between words: in every layer and head of a place, the weight of query `tgt` on position `src` becomes 0,
+// and the query's other weights are scaled to the previous sum. For a batch whose sentences all have these links.
+//
+//   weights {.6, .3, .1} of query 1, link 0-1    {0, .75, .25}
+class CutLinks final : public AttentionEdit {
+ public:
+  using LinksOfPlaces = std::map<AttentionPlace, std::vector<Link>>;
+
+  explicit CutLinks(LinksOfPlaces links) : links_(std::move(links)) {}
+
+  bool edits(AttentionPlace place, std::int64_t /*layer*/) const override { return links_.contains(place); }
+  at::Tensor edit(AttentionPlace place, std::int64_t /*layer*/, const at::Tensor& weights_BNTS,
+                  const Places& places) const override {
+    edited_.insert(place);
+    const at::Tensor numbers_T1 = places.numbers_T1(weights_BNTS.size(2)), positions_S = places.positions_S();
+    at::Tensor kept_BNTS = weights_BNTS;
+    for (const Link& link : links_.at(place)) {
+      kept_BNTS = kept_BNTS.masked_fill(numbers_T1.eq(link.tgt).logical_and(positions_S.eq(link.src)), 0);
+    }
+    return scaled_to_sum(kept_BNTS, weights_BNTS);
+  }
+  // The first place without weights in the passes made so far, which one worker has made; nullopt: none.
+  std::optional<AttentionPlace> unused() const {
+    const auto found = std::ranges::find_if(links_, [&](const auto& entry) { return !edited_.contains(entry.first); });
+    return found == links_.end() ? std::nullopt : std::optional(found->first);
+  }
+
+ private:
+  LinksOfPlaces links_;
+  mutable std::set<AttentionPlace> edited_;
 };
 
 // Silences heads: their weights, and thus their outputs, become 0, so that only the other heads of the layer contribute

@@ -283,6 +283,22 @@ TEST(GivenWeights, AreSpreadEvenlyOverTheLinkedPiecesAndOthersKeepTheirOwn) {
   EXPECT_EQ(GivenWeights(links).linked(), 2);
 }
 
+TEST(CutLinks, LeaveTheOtherWeightsOfTheirQueryInProportion) {
+  const at::Tensor own_BNTS = at::tensor({0.6F, 0.3F, 0.1F}).expand({1, 2, 2, 3}).contiguous();
+  const Places places{.padding_1S = at::zeros({1, 1, 1, 3}, at::kBool), .first = 4};
+  const CutLinks cut({{AttentionPlace::cross, {{.src = 0, .tgt = 5}, {.src = 2, .tgt = 5}, {.src = 1, .tgt = 9}}}});
+  EXPECT_FALSE(cut.edits(AttentionPlace::encoder, 0));
+  EXPECT_EQ(cut.unused(), AttentionPlace::cross);
+  const at::Tensor found_BNTS = cut.edit(AttentionPlace::cross, 0, own_BNTS, places);
+  EXPECT_EQ(cut.unused(), std::nullopt);
+  for (std::int64_t head = 0; head < 2; ++head) {
+    EXPECT_TRUE(at::equal(found_BNTS[0][head][0], own_BNTS[0][head][0])) << "query 4";
+    EXPECT_TRUE(at::allclose(found_BNTS[0][head][1], at::tensor({0.F, 1.F, 0.F}))) << "query 5";
+  }
+  const CutLinks all({{AttentionPlace::cross, {{.src = 0, .tgt = 4}, {.src = 1, .tgt = 4}, {.src = 2, .tgt = 4}}}});
+  EXPECT_EQ(all.edit(AttentionPlace::cross, 0, own_BNTS, places)[0][0][0].abs().max().item<float>(), 0);
+}
+
 ModelConfig replaced_config() {
   ModelConfig config;
   config.model = ModelKind::luong;

@@ -298,7 +298,8 @@ struct Referred {
   std::int64_t distance;
 };
 
-std::vector<Referred> referred(const std::vector<std::string>& sentences, const std::vector<SentenceLinks>& antecedents) {
+std::vector<Referred> referred(const std::vector<std::string>& sentences,
+                               const std::vector<SentenceLinks>& antecedents) {
   std::vector<Referred> found;
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     const std::vector<std::string> words = words_of(sentences[i]);
@@ -345,8 +346,9 @@ TEST_F(ToyCorpus, GoldAntecedentsAgreeWithTheirPronouns) {
     const auto is_said = [&](const Noun& noun) { return words_of(std::string(noun.german))[0] == each.noun; };
     const auto noun = std::ranges::find_if(nouns(), is_said);
     if (noun == nouns().end()) continue;  // a name, a plural, an n-declension, a compound
-    const bool agrees = std::ranges::any_of(
-        kForms, [&](const auto& by_gender) { return by_gender[static_cast<std::size_t>(noun->gender)] == each.pronoun; });
+    const bool agrees = std::ranges::any_of(kForms, [&](const auto& by_gender) {
+      return by_gender[static_cast<std::size_t>(noun->gender)] == each.pronoun;
+    });
     const bool is_plural = noun->german == noun->german_plural && (each.pronoun == "sie" || each.pronoun == "ihnen");
     EXPECT_TRUE(agrees || is_plural) << each.noun << " " << each.pronoun;
     ++forms[each.pronoun];

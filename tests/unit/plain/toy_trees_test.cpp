@@ -207,8 +207,8 @@ TEST_P(DrawnTrees, UseThePartsOfSpeechAndRelationsOfUniversalDependencies) {
   }
   EXPECT_EQ(parts, (std::set<std::string>{"ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "NOUN", "NUM", "PART", "PRON",
                                           "PROPN", "PUNCT", "SCONJ", "VERB"}));
-  std::set<std::string> expected = {"acl",   "advcl",    "advmod", "amod", "aux",   "case", "cc",
-                                    "ccomp", "compound", "conj",   "cop",  "det",   "mark", "nmod",
+  std::set<std::string> expected = {"acl",   "advcl",    "advmod", "amod", "aux",       "case",  "cc",
+                                    "ccomp", "compound", "conj",   "cop",  "det",       "mark",  "nmod",
                                     "nsubj", "nummod",   "obj",    "obl",  "parataxis", "punct", "root"};
   if (english()) {
     expected.insert({"fixed", "xcomp"});
@@ -223,7 +223,9 @@ TEST_P(DrawnTrees, EveryMainClauseHasOneSubject) {
     std::size_t root = 0;
     while (tree.words[root].head != 0) ++root;
     for (std::size_t i = 0; i < tree.words.size(); ++i) {
-      if (i != root && ((tree.words[i].relation != "conj" && tree.words[i].relation != "parataxis") || tree.words[i].head != root + 1)) continue;
+      if (i != root && ((tree.words[i].relation != "conj" && tree.words[i].relation != "parataxis") ||
+                        tree.words[i].head != root + 1))
+        continue;
       const auto subjects = std::ranges::count_if(
           tree.words, [&](const TreeWord& word) { return word.head == i + 1 && word.relation == "nsubj"; });
       EXPECT_EQ(subjects, 1) << tree_outline(tree);
