@@ -133,7 +133,7 @@ class Referring : private PlainClauses {
   }
 
   Sentence joined(Clause first, Clause second) {
-    if (chance(0.3)) {
+    if (chance(0.2)) {
       second = reported(std::move(second), any_number());
       // Others of the opposite number: in the singular they would be candidates.
       if (second.subject.number == Number::singular && chance(0.4)) keep_apart(second.subject, tense_);
@@ -149,7 +149,7 @@ class Referring : private PlainClauses {
       return sentence;
     }
     sentence.clauses.push_back(std::move(first));
-    if (chance(0.3)) {
+    if (chance(0.2)) {
       Clause between = intransitive(phrase(kPerson, any_number()), tense_);
       if (chance(0.4)) between.time = any_time();
       sentence.joiners.push_back(&kCoordinators[0]);

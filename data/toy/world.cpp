@@ -7,7 +7,7 @@ namespace attend::toy {
 namespace {
 
 // The share of sentences, of these many words or more, that are about "it" and what it refers to.
-constexpr double kReferences = 0.25;
+constexpr double kReferences = 0.4;
 constexpr std::size_t kShortestReference = 6;
 
 class World : private Draw {
@@ -17,7 +17,7 @@ class World : private Draw {
   Sentence sentence(std::size_t words) {
     past_ = chance(0.5);
     if (words >= kShortestReference && words < 30 && chance(kReferences)) {
-      const bool has_rival = chance(0.5);
+      const bool has_rival = chance(0.35);
       return invent_reference(random_, has_rival, chance(0.4)).sentence;
     }
     if (words < 16 && chance(0.12)) return of_clause(question());
