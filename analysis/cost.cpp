@@ -98,26 +98,22 @@ double flops_per_target_piece(const TranslationRun& run, double S, double T) {
 
 double flops_per_text(const TextRun& run, double T) {
   const StackOptions stack = sized(run.options.encoder);
-  const bool reads_all = !is_of_sequences(run.task.kind), is_bert = run.options.model == TextEncoderKind::bert;
+  const bool reads_all = !is_of_sequences(run.task.kind), is_causal = run.options.model == TextEncoderKind::language;
   const Pooling pooling = run.options.pooling_of_run();
   const auto width = static_cast<double>(*stack.width), layers = static_cast<double>(*stack.layers);
-  const bool is_recurrent =
-      !is_bert && (run.options.model == TextEncoderKind::lstm || run.options.language().is_recurrent());
   double flops = 0;
-  if (!is_recurrent) {
-    flops = self_attention_flops(stack.block, !is_bert, width, layers, is_bert ? T * T : T * (T + 1) / 2, T);
+  if (run.options.model != TextEncoderKind::lstm && !run.options.language().is_recurrent()) {
+    flops = self_attention_flops(stack.block, is_causal, width, layers, is_causal ? T * (T + 1) / 2 : T * T, T);
   }
-  for (const auto& named : run.model->named_parameters()) {
-    const std::string& name = named.key();
-    const torch::Tensor& parameter = named.value();
-    if (parameter.dim() < 2 || name.find("embedding") != std::string::npos) continue;
+  for (const auto& [name, tensor, traits] : described_parameters(*run.model)) {
+    if (traits.role == ParameterRole::table || traits.role == ParameterRole::bias) continue;
     const bool of_encoder = run.model->encoder().owns(name);
     const bool of_pooler = name.find("classifier") == std::string::npos;
     const bool by_token = of_encoder || reads_all || (of_pooler && pooling == Pooling::attention);
     const double times = of_encoder && stack.share_layers ? layers : 1;
     // Alignment compares every token, and then makes one vector of the text.
     const bool compares = of_pooler && name.find("compare") != std::string::npos;
-    flops += 2 * static_cast<double>(parameter.numel()) * times * (by_token || compares ? T : 1);
+    flops += 2 * static_cast<double>(tensor.numel()) * times * (by_token || compares ? T : 1);
   }
   if (!reads_all && pooling == Pooling::alignment) flops += 1.5 * T * T * width;  // energies, two sums; T / 2 each
   return flops;

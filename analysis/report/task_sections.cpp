@@ -88,9 +88,9 @@ class TaskSections : public SectionMaker {
 
   Section where() const {
     Section section{"where", "5. Breakdown",
-                    is_masked() ? "The loss by groups of masked tokens."
+                    is_masked() ? "The accuracy by groups of masked tokens."
                                 : "The main metric by groups of the test set, and which labels are taken for which."};
-    for (const Breakdown& breakdown : it_.where) section.add(figure_of(breakdown, is_masked() ? 2 : 1));
+    for (const Breakdown& breakdown : it_.where) section.add(figure_of(breakdown, 1));
     if (it_.where.empty()) section.add(Paragraph{"The test set was not divided into groups."});
     if (!is_masked()) add_confusions(section);
     return section;
