@@ -78,7 +78,7 @@ TEST(TaskStatistics, AreCorrectedOverPairs) {
 // Systems of equal skill: each test finds a difference on about 5 % of test sets, McNemar's on at most that, since its
 // p-values are discrete.
 TEST(TaskStatistics, FindDifferencesByChanceAsOftenAsTheySay) {
-  constexpr int kSets = 600, kTexts = 300;
+  constexpr int kSets = 1000, kTexts = 150;
   RandomStream random(7);
   int by_mcnemar = 0, by_bootstrap = 0;
   for (int set = 0; set < kSets; ++set) {
