@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 // The options of a configuration; those of `model` are of the architecture.
 std::vector<RecordedOption> options_in(const BoundOptions& options, const BoundOptions& defaults,
-                                       const OptionTexts& model) {
+                                       const OptionTexts& model, const Facts& facts = {}) {
   std::vector<RecordedOption> all;
   for (std::size_t i = 0; i < options.size(); ++i) {
     const BoundOption& option = options[i];
@@ -36,7 +36,7 @@ std::vector<RecordedOption> options_in(const BoundOptions& options, const BoundO
                    .part = part,
                    .value = std::move(value),
                    .usual = text_of(defaults[i].get()),
-                   .matters = option.traits.identifies && applies(options, option)});
+                   .matters = option.traits.identifies && applies(options, option, facts)});
   }
   return all;
 }
@@ -269,10 +269,12 @@ RunConditions conditions_of(const TrainedTextRun& run) {
   const FinetuningConfig default_config;
   const FinetuningConfig& config = run.config;
   const std::string weights = config.run.init_from.empty() ? ", random weights" : "";
+  Facts facts = config.facts();
+  facts.merge(facts_of(run.run.task.kind));
   RunConditions conditions{run};
   conditions.family = std::string(name_of(run.run.options.model)) + weights;
   conditions.description = describe(run.run.options, run.run.task.kind) + weights;
-  conditions.options = options_in(bind(config), bind(default_config), texts_of(bind(config.model)));
+  conditions.options = options_in(bind(config), bind(default_config), texts_of(bind(config.model)), facts);
   const auto files = [&](const std::vector<std::string>& given, const std::string& of_task) {
     const auto found = given.empty() ? find_file(config.data, of_task + "|") : std::nullopt;
     return found ? std::vector{found->string()} : given;
