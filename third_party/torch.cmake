@@ -27,6 +27,7 @@ if(TORCH_CUDA_LIBRARIES)
   list(FILTER attend_wheel_headers EXCLUDE REGEX "/nccl/include$")  # c10d.cmake chooses NCCL's
   list(TRANSFORM attend_wheel_headers PREPEND "SHELL:-idirafter ")
   target_compile_options(dep_torch INTERFACE ${attend_wheel_headers})
+  target_compile_definitions(dep_torch INTERFACE ATTEND_CUDA)
 endif()
 # Two libraries must come first on the link line, even if nothing before them uses them (--no-as-needed).
 # libstdc++: LibTorch exports parts of an older one's std::filesystem, and remove_all of the wheel for CUDA crashes.
