@@ -31,15 +31,18 @@ Optimiser::Group& Optimiser::group_of(const UpdateRule& rule, double weight_deca
   return groups_.emplace_back(Group{.rule = &rule, .weight_decay = weight_decay, .rate = rate});
 }
 
-double Optimiser::gradient_norm() const {
+torch::Tensor Optimiser::gradient_norm() const {
   std::vector<torch::Tensor> gradients;
   for (const Group& group : groups_) {
     for (const DescribedParameter& parameter : group.parameters) {
       if (parameter.tensor.grad().defined()) gradients.push_back(parameter.tensor.grad());
     }
   }
-  if (gradients.empty()) return 0;
-  return at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients))).item<double>();
+  if (gradients.empty()) {
+    return groups_.empty() ? at::zeros({})
+                           : at::zeros({}, groups_.front().parameters.front().tensor.options().requires_grad(false));
+  }
+  return at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients)));
 }
 
 UpdateSlice Optimiser::with_gradients(const Group& group) {

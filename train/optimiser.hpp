@@ -18,7 +18,7 @@ namespace attend {
 // An optimiser owns the moments, not the parameters.
 //
 //   loss.backward();
-//   const double norm = optimiser.gradient_norm();  // the caller checks that it is finite
+//   const double norm = optimiser.gradient_norm().item<double>();  // the caller checks that it is finite
 //   optimiser.step(rate, norm);                     // updates the parameters and frees the gradients
 class Optimiser {
  public:
@@ -30,8 +30,8 @@ class Optimiser {
       const torch::nn::Module& model, const OptimiserConfig& config,
       const RateOf& rate_of = [](const std::string&) { return 1.0; });
 
-  // The global Euclidean norm of all gradients, 0 if there are none. Waits for the device.
-  double gradient_norm() const;
+  // The global Euclidean norm of all gradients, 0 if there are none: an fp32 scalar on their device.
+  torch::Tensor gradient_norm() const;
 
   // One update. Gradients are scaled down to clip-norm if `norm` exceeds it, and freed.
   void step(double learning_rate, double norm);

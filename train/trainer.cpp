@@ -228,17 +228,20 @@ void Trainer::update() {
   }
   gradients_.finish();
   // The loss, the reported value of each term, how many running statistics are not finite, and the norm of the
-  // gradient, which the first rank alone adds.
+  // gradient, which the first rank alone adds: in one copy, for which alone an update waits for the device.
   std::vector<double> found(totals.counts.size() + 3);
   const std::size_t of_batches = scalars.size(), place = found.size() - 2;
   for (const auto& [name, tensor] : statistics_)
     scalars.push_back(tensor.isfinite().logical_not().sum().to(at::kFloat));
+  const std::size_t of_statistics = scalars.size();
+  if (ranks_.first()) scalars.push_back(optimiser_.gradient_norm().to(at::kFloat));
   if (!scalars.empty()) {
     const torch::Tensor values = at::stack(scalars).cpu();
     const float* value = values.const_data_ptr<float>();
-    for (std::size_t i = 0; i < scalars.size(); ++i) found[i < of_batches ? i % place : place] += value[i];
+    for (std::size_t i = 0; i < scalars.size(); ++i) {
+      found[i < of_batches ? i % place : i < of_statistics ? place : place + 1] += value[i];
+    }
   }
-  if (ranks_.first()) found.back() = optimiser_.gradient_norm();
   ranks_.sum(found);
   const double loss = found.front(), norm = found.back();
   const bool infinite_statistics = found[place] > 0;

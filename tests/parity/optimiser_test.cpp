@@ -51,7 +51,7 @@ TEST_P(OptimiserParity, TenUpdates) {
   for (std::size_t i = 0; i < 10; ++i) {
     const auto& gradients = fixture["gradients"][i];  // of the first ones; the last gets its first gradient late
     for (std::size_t p = 0; p < gradients.size(); ++p) parameters[p].mutable_grad() = like(parameters[p], gradients[p]);
-    const double norm = optimiser.gradient_norm();
+    const double norm = optimiser.gradient_norm().item<double>();
     EXPECT_NEAR(norm, theirs["updates"][i]["norm"].get<double>(), 1e-5);
     optimiser.step(theirs["rate"].get<double>() * static_cast<double>(i + 1), norm);
     for (std::size_t p = 0; p < parameters.size(); ++p) {
@@ -99,7 +99,7 @@ TEST(Optimiser, MuonUpdatesStackedMatricesOneByOne) {
     for (int step = 0; step < 3; ++step) {
       const auto gradients = parts("gradients", torch::randn({12, 7}), maps.size());
       for (std::size_t i = 0; i < maps.size(); ++i) maps[i]->weight.master().mutable_grad() = gradients[i].clone();
-      optimiser.step(0.1, optimiser.gradient_norm());
+      optimiser.step(0.1, optimiser.gradient_norm().item<double>());
     }
     std::vector<torch::Tensor> weights;
     for (const Linear& map : maps) weights.push_back(map->weight.master().detach());
@@ -136,11 +136,11 @@ TEST(Optimiser, MuonIsForHiddenMatrices) {
 TEST(Optimiser, GradientNormSeesWhatIsNotFinite) {
   Parameters model;
   const Optimiser optimiser(model, {});
-  EXPECT_EQ(optimiser.gradient_norm(), 0);
+  EXPECT_EQ(optimiser.gradient_norm().item<double>(), 0);
   model.matrix.mutable_grad() = torch::ones({3, 5});
-  EXPECT_NEAR(optimiser.gradient_norm(), std::sqrt(15.0), 1e-6);
+  EXPECT_NEAR(optimiser.gradient_norm().item<double>(), std::sqrt(15.0), 1e-6);
   model.bias.mutable_grad() = torch::full({5}, std::numeric_limits<float>::quiet_NaN());
-  EXPECT_TRUE(std::isnan(optimiser.gradient_norm()));
+  EXPECT_TRUE(std::isnan(optimiser.gradient_norm().item<double>()));
 }
 
 // Without a gradient to follow, one step of sgd with weight decay 1 and rate 0.5 halves what decays.

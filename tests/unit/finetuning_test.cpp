@@ -73,7 +73,7 @@ class Finetuning : public testing::TestWithParam<TextEncoderKind> {
     const MicroBatch batch = task.next();
     Pass pass = Pass::train(1);
     (batch.forward(pass)[0].loss / static_cast<double>(batch.terms[0].count)).backward();
-    optimiser.step(0.01, optimiser.gradient_norm());
+    optimiser.step(0.01, optimiser.gradient_norm().item<double>());
     for (const auto& [name, parameter] : parameters_of(*model_)) result[name] = parameter.detach() - result[name];
     return result;
   }

@@ -26,14 +26,14 @@ TEST(Gpu, AnUpdateIsQueuedWithoutWaiting) {
       const Seq2Seq model = with_weights_of_seed_7(config);
       visit_weights(*model, [&](ops::Weight& weight) { weight.set_precision(precision); });
       const TranslationObjective objective(model, {}, /*samples=*/false);
-      const auto optimiser = make_optimiser(*model, {});
+      Optimiser optimiser(*model, {});
       const auto update = [&](std::uint64_t key) {
         Batch batch = on_device(on_host, test_device());
         for (Layout* layout : {&batch.src.layout, &batch.tgt.layout})
           layout->tensors = std::make_shared<LayoutTensors>();
         Pass pass = Pass::train(key);
         objective.losses(batch, pass)[0].loss.backward();
-        optimiser->step(/*learning_rate=*/1e-3, /*norm=*/1);
+        optimiser.step(/*learning_rate=*/1e-3, /*norm=*/1);
         refresh_weights(*model);
       };
       update(1);  // makes tables and handles

@@ -95,7 +95,7 @@ struct WatchedStep {
     Pass pass = Pass::train(1);
     objective.losses(batch, pass)[0].loss.backward();
     Optimiser optimiser(*model, {.optimiser = OptimiserKind::sgd, .clip_norm = 0});
-    norm = optimiser.gradient_norm();
+    norm = optimiser.gradient_norm().item<double>();
     Watch watch(*model);
     for (const auto& named : model->named_parameters()) {
       if (named.key().starts_with("encoder.layers.1.")) squares += named.value().square().sum().item<double>();
