@@ -72,7 +72,7 @@ class Searcher {
       }
       num_rows = std::ssize(parents_);
       signals::throw_if_stopped("the search was interrupted");
-      const auto previous = at::tensor(previous_, at::kLong).to(device);
+      const auto previous = copy_to(at::tensor(previous_, at::kLong), device);
       advance(request_.model.step(*state, previous, pass));
       ++num_read_;
       for (OpenSentence& sentence : sentences_) {

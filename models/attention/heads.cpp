@@ -150,8 +150,8 @@ Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, 
                    .both_sides = both_sides},
         .layout = &queries};
   };
-  const bool plain =
-      ranked || score_->keeps_prepared_keys() || !(ops::has_fast_path(rows.first) || ops::has_gpu_path(rows.first));
+  const bool served = ops::has_fast_path(rows.first) || (ops::has_gpu_path(rows.first) && !places_M.defined());
+  const bool plain = ranked || score_->keeps_prepared_keys() || !served;
   return attend(rows.first, layer, pass, {.longest = keys.max_length}, plain ? FusedOp() : fused, pad);
 }
 
@@ -162,13 +162,15 @@ Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops
     return ops::fused_attention_to_steps(score_->fused_queries(q_RH), kv, ancestry, form);
   };
   const auto pad = [&]() -> Padded {
-    std::vector<Tensor> own;
-    own.reserve(kv.size());
+    std::vector<std::int64_t> own;  // the rows of all steps, one after another
+    std::int64_t first = 0;
     for (std::size_t t = 0; t < kv.size(); ++t) {
-      own.push_back(kv[t].index_select(0, ops::to_tensor(ancestry[t], kv[t])));
+      for (const std::int64_t row : ancestry[t]) own.push_back(first + row);
+      first += kv[t].size(0);
     }
-    const ops::QueriesKeysValues rows{q_RH, at::stack(own, 1)};
     const std::int64_t steps = std::ssize(kv);
+    const Tensor own_TRC = at::cat(at::TensorList(kv.data(), kv.size())).index_select(0, ops::to_tensor(own, q_RH));
+    const ops::QueriesKeysValues rows{q_RH, own_TRC.unflatten(0, {steps, -1}).transpose(0, 1).contiguous()};
     return {.q_BNTD = split(q_RH.unsqueeze(1)),
             .keys_BNSA = prepared(rows.k()),
             .v_BNSD = split(rows.v()),
