@@ -65,23 +65,23 @@ class Translating : public testing::Test {
   std::filesystem::path run_ = directory_ / "run";
 };
 
-const std::vector<std::string> kLines = {"the dog", "",      "a cat and 7 birds sees the number 12",
+const std::vector<std::string> kTranslatedLines = {"the dog", "",      "a cat and 7 birds sees the number 12",
                                          "   ",     "birds", "\xe4\xb8\xad\xe6\x96\x87",
                                          "dog dog", "\xff",  "number 3 sees a dog"};
 
 TEST_F(Translating, OneLineForEachLineWhateverTheWorkersAndBatches) {
-  const auto expected = translate(config(1, 1), kLines);
-  ASSERT_EQ(expected.size(), kLines.size());
+  const auto expected = translate(config(1, 1), kTranslatedLines);
+  ASSERT_EQ(expected.size(), kTranslatedLines.size());
   EXPECT_EQ(expected[1], "");
   EXPECT_EQ(expected[3], "");
   EXPECT_NE(expected[0], "");
-  EXPECT_EQ(translate(config(1, 4), kLines), expected);
-  EXPECT_EQ(translate(config(3, 2), kLines), expected);
+  EXPECT_EQ(translate(config(1, 4), kTranslatedLines), expected);
+  EXPECT_EQ(translate(config(3, 2), kTranslatedLines), expected);
 }
 
 TEST_F(Translating, AStreamIsAnsweredInOrderAndAtOnceWhereWanted) {
   const TranslationRun run = load_run_as<TranslationRun>(run_);
-  const auto expected = translate(config(1, 1), kLines);
+  const auto expected = translate(config(1, 1), kTranslatedLines);
   for (const bool at_once : {false, true}) {
     const TranslatorConfig settings = config(2, 1);
     Translator translator(*run.model, run.tokenizers, settings);
@@ -90,8 +90,8 @@ TEST_F(Translating, AStreamIsAnsweredInOrderAndAtOnceWhereWanted) {
     translator.translate_stream(
         [&](SourceLine& line) {
           EXPECT_TRUE(!at_once || answers.size() == read);
-          if (read == kLines.size()) return false;
-          line.text = kLines[read++];
+          if (read == kTranslatedLines.size()) return false;
+          line.text = kTranslatedLines[read++];
           return true;
         },
         [&](const std::vector<Translation>& translations) { answers.push_back(translations.at(0).text); }, at_once);
@@ -102,10 +102,10 @@ TEST_F(Translating, AStreamIsAnsweredInOrderAndAtOnceWhereWanted) {
 TEST_F(Translating, ProgressCountsEveryLine) {
   const TranslationRun run = load_run_as<TranslationRun>(run_);
   const TranslatorConfig settings = config(2, 2);
-  WorkProgress progress({.total = std::ssize(kLines), .is_shown = false});
+  WorkProgress progress({.total = std::ssize(kTranslatedLines), .is_shown = false});
   Translator translator(*run.model, run.tokenizers, settings, &progress);
-  translator.translate(unlabelled(kLines));
-  EXPECT_EQ(progress.done(), std::ssize(kLines));
+  translator.translate(unlabelled(kTranslatedLines));
+  EXPECT_EQ(progress.done(), std::ssize(kTranslatedLines));
 }
 
 TEST_F(Translating, ALineTooLongIsCutAndCounted) {
@@ -129,7 +129,7 @@ TEST_F(Translating, FrozenInEveryPrecisionItSaysTheSame) {
     const TranslationRun run = load_run_as<TranslationRun>(run_);
     if (precision) freeze(*run.model, *precision);
     Translator translator(*run.model, run.tokenizers, settings);
-    return translator.translate(unlabelled(kLines));
+    return translator.translate(unlabelled(kTranslatedLines));
   };
   const auto expected = in(std::nullopt);
   std::set<double> scores;  // of the first line in each precision
