@@ -68,17 +68,14 @@ void write(const fs::path& output, const LanguageRun& trained) {
 }
 
 void write(const fs::path& output, const TranslationRun& trained) {
-  const Tokenizer &src = trained.tokenizers.src, &tgt = trained.tokenizers.tgt;
-  const SpecialIds& special = tgt.special();
-  const MarianConfig theirs{
-      .model = trained.options,
-      .vocabulary = {.src = src.size(), .tgt = tgt.size()},
-      .ids = {.eos = special.eos, .pad = special.pad >= 0 ? special.pad : special.bos, .start = special.bos}};
   StagedDirectory staged(output);
-  export_marian_tokenizers(trained.tokenizers, theirs.ids.pad, staged.path());
+  const MarianOrder order = export_marian_tokenizers(trained.tokenizers, staged.path());
+  const MarianConfig theirs{.model = trained.options,
+                            .vocabulary = {.src = std::ssize(order.src), .tgt = std::ssize(order.tgt)},
+                            .ids = order.ids};
   write_file_atomic(staged.path() / "config.json", to_marian_config(theirs));
   write_file_atomic(staged.path() / "generation_config.json", to_marian_generation_config(theirs));
-  save_tensors(staged.path() / "model.safetensors", to_marian(parameters_of(*trained.model), theirs),
+  save_tensors(staged.path() / "model.safetensors", to_marian(parameters_of(*trained.model), theirs, order),
                {{"format", "pt"}});
   staged.commit();
 }

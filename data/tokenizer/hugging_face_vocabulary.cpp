@@ -107,6 +107,7 @@ using nlohmann::ordered_json;
 using Pieces = std::vector<std::string>;  // in the order of their ids
 
 constexpr const char* kMarianTokenizerConfig = "tokenizer_config.json";
+constexpr const char* kMarianPadding = "<pad>";  // CTranslate2 finds it by this name
 constexpr const char* kIncomplete = "use the complete directory of a MarianMT model";
 
 struct SpecialPieces {
@@ -222,17 +223,38 @@ std::string unknown_piece(const fs::path& directory) {
   return found != config.end() && found->is_string() ? found->get<std::string>() : "<unk>";
 }
 
+// True if the run's padding begins its translations, as MarianMT's does; a source may lack both.
+bool has_marian_start(const SpecialIds& special) { return special.bos < 0 || special.bos == special.pad; }
+
+std::vector<std::int64_t> marian_order(const Tokenizer& tokenizer) {
+  const SpecialIds& special = tokenizer.special();
+  const bool keeps = has_marian_start(special);
+  std::vector<std::int64_t> order;
+  for (std::int32_t id = 0; id < tokenizer.size(); ++id) {
+    if (keeps || (id != special.bos && id != special.pad)) order.push_back(id);
+  }
+  if (!keeps) order.push_back(special.bos);
+  return order;
+}
+
 // Hugging Face's name of a run's piece.
 std::string name_in_vocabulary(const Tokenizer& tokenizer, std::int32_t id) {
+  const SpecialIds& special = tokenizer.special();
+  if (id == special.bos && !has_marian_start(special)) {
+    const std::int32_t other = tokenizer.id_of(kMarianPadding);
+    if (other == special.unk || other == special.pad) return kMarianPadding;
+  }
   const std::string& piece = tokenizer.piece(id);
   if (!piece.starts_with(kSpaceMark) || !is_code(std::string_view(piece).substr(kSpaceMark.size()))) return piece;
   const std::string code = piece.substr(kSpaceMark.size());
   return tokenizer.id_of(code) == tokenizer.special().unk ? code : piece;
 }
 
-std::string vocabulary_json(const Tokenizer& tokenizer) {
+std::string vocabulary_json(const Tokenizer& tokenizer, const std::vector<std::int64_t>& order) {
   nlohmann::json ids = nlohmann::json::object();
-  for (std::int32_t id = 0; id < tokenizer.size(); ++id) ids[name_in_vocabulary(tokenizer, id)] = id;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    ids[name_in_vocabulary(tokenizer, static_cast<std::int32_t>(order[i]))] = i;
+  }
   return ids.dump() + "\n";
 }
 
@@ -284,7 +306,7 @@ bool have_same_vocabulary(const TokenizerPair& tokenizers) {
   return true;
 }
 
-void export_marian_tokenizers(const TokenizerPair& tokenizers, std::int32_t pad, const fs::path& directory) {
+MarianOrder export_marian_tokenizers(const TokenizerPair& tokenizers, const fs::path& directory) {
   const bool same = have_same_vocabulary(tokenizers);
   const Tokenizer &src = tokenizers.src, &tgt = tokenizers.tgt;
   const std::string unk = tgt.piece(tgt.special().unk), eos = tgt.piece(tgt.special().eos);
@@ -296,14 +318,21 @@ void export_marian_tokenizers(const TokenizerPair& tokenizers, std::int32_t pad,
   }
   write_file_atomic(directory / kMarianSource, src.bytes());
   write_file_atomic(directory / kMarianTarget, tgt.bytes());
-  write_file_atomic(directory / kMarianVocabulary, vocabulary_json(src));
-  if (!same) write_file_atomic(directory / kMarianTargetVocabulary, vocabulary_json(tgt));
+  const auto id_in = [](const std::vector<std::int64_t>& order, std::int32_t id) {
+    return static_cast<std::int32_t>(std::ranges::find(order, id) - order.begin());
+  };
+  MarianOrder order{.src = marian_order(src), .tgt = marian_order(tgt), .ids = {}};
+  order.ids = {.eos = id_in(order.tgt, tgt.special().eos), .pad = id_in(order.tgt, tgt.special().bos), .start = 0};
+  order.ids.start = order.ids.pad;
+  write_file_atomic(directory / kMarianVocabulary, vocabulary_json(src, order.src));
+  if (!same) write_file_atomic(directory / kMarianTargetVocabulary, vocabulary_json(tgt, order.tgt));
   const ordered_json config = {{"tokenizer_class", "MarianTokenizer"},
                                {"separate_vocabs", !same},
                                {"unk_token", unk},
                                {"eos_token", eos},
-                               {"pad_token", tgt.piece(pad)}};
+                               {"pad_token", name_in_vocabulary(tgt, tgt.special().bos)}};
   write_file_atomic(directory / kMarianTokenizerConfig, config.dump(2) + "\n");
+  return order;
 }
 
 }  // namespace attend

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <vector>
 
 #include "data/tokenizer/tokenizer.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
@@ -71,9 +72,18 @@ MarianTokenizers import_marian_tokenizers(const std::filesystem::path& directory
 // True if both sides have the same pieces in the same order.
 bool have_same_vocabulary(const TokenizerPair& tokenizers);
 
-// Writes these files for a run's tokenizers; `pad` is the id of the padding piece. Throws UserError if the sides
-// name the end of a sentence or the unknown piece differently.
-void export_marian_tokenizers(const TokenizerPair& tokenizers, std::int32_t pad,
-                              const std::filesystem::path& directory);
+// MarianMT's ids of a run's pieces. As in Marian's own models, padding has the last id and begins the translation: the
+// piece that begins it in the run takes that place and name, and the run's padding, which no text has, is left out. A
+// run whose padding begins the translation, such as an imported one, keeps its ids.
+//
+//   run  <pad> <unk> <s> </s> ▁a ▁un    tgt {1, 3, 4, 5, 2}: <unk> </s> ▁a ▁un <pad>    eos 1, pad and start 4
+struct MarianOrder {
+  std::vector<std::int64_t> src, tgt;  // the run's id for each of MarianMT's
+  MarianIds ids;
+};
+
+// Writes these files for a run's tokenizers. Throws UserError if the sides name the end of a sentence or the unknown
+// piece differently.
+MarianOrder export_marian_tokenizers(const TokenizerPair& tokenizers, const std::filesystem::path& directory);
 
 }  // namespace attend

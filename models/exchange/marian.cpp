@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,9 @@ using at::Tensor;
 // Lowers the logit of a piece: its probability is at most e^-30, below what fp32 keeps of a sum near 1.
 constexpr double kNever = 30;
 constexpr std::string_view kBias = "output_bias", kTheirBias = "final_logits_bias";
+constexpr std::string_view kSource = "src_embedding.weight", kTarget = "tgt_embedding.weight";
+constexpr std::string_view kDecoderPositions = "model.decoder.embed_positions.weight";
+constexpr std::int64_t kPositions = 1024;  // of an export
 
 constexpr auto kFlags = std::to_array<HfFlag>({{"scale_embedding", true, false},
                                                {"tie_word_embeddings", true, true},
@@ -85,8 +89,8 @@ struct Parts {
 
 Parts parts_of(const std::string& parameter, bool tied) {
   if (parameter == kBias) return {.names = {std::string(kTheirBias)}};
-  if (parameter == "src_embedding.weight") return {.names = {"model.encoder.embed_tokens.weight"}, .hidden = 1};
-  if (parameter == "tgt_embedding.weight") {
+  if (parameter == kSource) return {.names = {"model.encoder.embed_tokens.weight"}, .hidden = 1};
+  if (parameter == kTarget) {
     return {.names = {tied ? "model.shared.weight" : "model.decoder.embed_tokens.weight"}, .hidden = 1};
   }
   constexpr std::string_view kLayers = "encoder.layers.";  // as long as that of the decoder
@@ -131,20 +135,28 @@ Tensor hidden_order(std::int64_t width) {
   return at::where(columns.remainder(2) == 0, half, half + (width + 1) / 2);
 }
 
-// Throws UserError unless the tables of positions in the file, which are optional, are MarianMT's sinusoids.
-void check_positions(const TensorDirectory& tensors, std::int64_t width) {
-  for (const char* name : {"model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight"}) {
-    const TensorView* found = tensors.find(name);
+// What the decoder's first position has besides its sinusoid. Throws UserError unless the tables of positions in the
+// file, which are optional, are otherwise MarianMT's sinusoids.
+Tensor start_in_positions(const TensorDirectory& tensors, std::int64_t width) {
+  Tensor start_H = at::zeros({width});
+  for (const std::string_view name : {std::string_view("model.encoder.embed_positions.weight"), kDecoderPositions}) {
+    const TensorView* found = tensors.find(std::string(name));
     if (found == nullptr) continue;
     constexpr double kHalfPrecision = 4e-3;  // bf16 rounds numbers below 1 by at most 2^-9
-    const bool fits = is_float(found->dtype) && found->shape.size() == 2 && found->shape[1] == width &&
-                      at::allclose(as_fp32(*found).index_select(1, hidden_order(width)),
-                                   sinusoids(0, found->shape[0], width), /*rtol=*/0, kHalfPrecision);
+    bool fits = is_float(found->dtype) && found->shape.size() == 2 && found->shape[0] > 0 && found->shape[1] == width;
+    if (fits) {
+      const Tensor theirs_TH = as_fp32(*found).index_select(1, hidden_order(width));
+      const Tensor besides_TH = theirs_TH - sinusoids(0, found->shape[0], width);
+      if (name == kDecoderPositions) start_H = besides_TH[0];
+      const Tensor others_TH = besides_TH.slice(0, name == kDecoderPositions ? 1 : 0);
+      fits = start_H.isfinite().all().item<bool>() && others_TH.abs().le(kHalfPrecision).all().item<bool>();
+    }
     if (!fits) {
-      throw UserError(tensors.path().string() + ": " + name + " is not a table of sinusoids",
+      throw UserError(fmt::format("{}: {} is not a table of sinusoids", tensors.path().string(), name),
                       "attend import reads MarianMT models with static positions");
     }
   }
+  return start_H;
 }
 
 }  // namespace
@@ -221,7 +233,7 @@ WeightReport load_marian_weights(const TensorDirectory& tensors, const Seq2SeqIm
   const at::NoGradGuard no_grad;
   const std::int64_t width = *config.model.width;
   const Tensor order = hidden_order(width);
-  check_positions(tensors, width);
+  const Tensor start_H = start_in_positions(tensors, width) / std::sqrt(static_cast<double>(width));
   WeightTaker taker(tensors.path());
   for (const auto& [name, parameter] : parameters_of(model)) {
     const bool of_source = name.starts_with("src_embedding"), has_rows = of_source || name.starts_with("tgt_embedding");
@@ -242,6 +254,7 @@ WeightReport load_marian_weights(const TensorDirectory& tensors, const Seq2SeqIm
     if (rows.size() == parts.names.size()) {
       const Tensor theirs = at::cat(rows);
       target.copy_(parts.hidden < 0 ? theirs.reshape(target.sizes()) : theirs.index_select(parts.hidden, order));
+      if (name == kTarget) target[config.ids.start].add_(start_H);
     }
     if (!has_rows && !is_bias) continue;
     const Tensor unknown = parameter.narrow(0, vocabulary, parameter.size(0) - vocabulary);
@@ -279,7 +292,7 @@ std::string to_marian_config(const MarianConfig& config) {
       {"encoder_ffn_dim", *block.feed_forward},
       {"decoder_ffn_dim", *block.feed_forward},
       {"activation_function", hf_name_of(block.activation)},
-      {"max_position_embeddings", 1024},
+      {"max_position_embeddings", kPositions},
       {"scale_embedding", true},
       {"share_encoder_decoder_embeddings", model.tie_embeddings},
       {"tie_word_embeddings", true},
@@ -305,12 +318,21 @@ std::string to_marian_generation_config(const MarianConfig& config) {
   return json.dump(2) + "\n";
 }
 
-NamedTensors to_marian(const NamedTensors& parameters, const MarianConfig& config) {
-  const Tensor inverse = hidden_order(*config.model.width).argsort();
+NamedTensors to_marian(const NamedTensors& parameters, const MarianConfig& config, const MarianOrder& order) {
+  const std::int64_t width = *config.model.width;
+  const Tensor inverse = hidden_order(width).argsort();
   NamedTensors result;
   for (const auto& [name, parameter] : parameters) {
     const Parts parts = parts_of(name, config.model.tie_embeddings);
-    const Tensor ours = parameter.detach().cpu();
+    Tensor ours = parameter.detach().cpu();
+    if (name == kSource) ours = ours.index_select(0, at::tensor(order.src));
+    if (name == kTarget || name == kBias) ours = ours.index_select(0, at::tensor(order.tgt));
+    if (name == kTarget && ours[config.ids.start].any().item<bool>()) {
+      const Tensor start_H = ours[config.ids.start], positions_TH = sinusoids(0, kPositions, width);
+      positions_TH[0].add_(start_H * std::sqrt(static_cast<double>(width)));
+      result.emplace_back(std::string(kDecoderPositions), positions_TH.index_select(1, inverse));
+      start_H.zero_();
+    }
     const Tensor tensor = parts.hidden < 0 ? ours : ours.index_select(parts.hidden, inverse);
     const std::int64_t rows = tensor.size(0) / std::ssize(parts.names);
     for (std::size_t i = 0; i < parts.names.size(); ++i) {

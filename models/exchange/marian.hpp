@@ -11,6 +11,11 @@
 // alternate: column 2i of the hidden states is MarianMT's column i, and 2i + 1 is i + (H + 1) / 2. So the rows or
 // columns of each weight that reads or writes hidden states are permuted, which changes results only by rounding.
 //
+// MarianMT's decoder starts from the embedding of padding, which Marian and CTranslate2 take for zero. Here the start
+// has a trained embedding e. It is written as part of the decoder's first position, where only the start can be:
+//
+//   sqrt(H) e + sinusoid(0)  =  sqrt(H) 0 + position(0),   position(0) = model.decoder.embed_positions.weight[0]
+//
 // Reads fp32, fp16 and bf16. Not exchanged: a separate output table, unscaled embeddings, learnt positions.
 #pragma once
 
@@ -45,7 +50,8 @@ bool has_marian_bias(const TensorDirectory& tensors);
 
 // Loads the weights of a model and refreshes its ops::Weights. Rows of tables beyond the vocabularies of the config are
 // copies of row `unk`, that of the unknown piece of each side, with a bias so low that they are never produced. Throws
-// UserError for NaN, infinity and positions that are not MarianMT's.
+// UserError for NaN, infinity and positions that are not MarianMT's; what the decoder's first position has besides its
+// sinusoid is added to the embedding of the start.
 WeightReport load_marian_weights(const TensorDirectory& tensors, const Seq2SeqImpl& model, const MarianConfig& config,
                                  const VocabularySizes& unk);
 
@@ -56,7 +62,7 @@ void check_marian_form(const ModelConfig& config);
 std::string to_marian_config(const MarianConfig& config);
 std::string to_marian_generation_config(const MarianConfig& config);
 
-// The parameters of a model as MarianMT's tensors.
-NamedTensors to_marian(const NamedTensors& parameters, const MarianConfig& config);
+// The parameters of a model as MarianMT's tensors, with the rows of tables in the order of its ids.
+NamedTensors to_marian(const NamedTensors& parameters, const MarianConfig& config, const MarianOrder& order);
 
 }  // namespace attend
