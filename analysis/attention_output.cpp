@@ -15,7 +15,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/text.hpp"
-#include "data/text/lines.hpp"
+#include "data/text/word_alignment.hpp"
 #include "eval/pair_attention.hpp"
 
 namespace attend {
@@ -69,7 +69,7 @@ SentenceAttention chosen(SentenceAttention sentence, const HeadSelection& choice
 
 WordsInPieces words_in_pieces(std::string_view text, const PiecesOfWords& pieces, std::int64_t first) {
   WordsInPieces result;
-  const auto words = spaced_words(text);
+  const auto words = aligned_words(text);
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (pieces[i].empty()) continue;
     result.words.emplace_back(words[i]);

@@ -248,7 +248,7 @@ std::vector<std::string> words_of(const std::string& text) {
   const std::string lower = metrics::lower_case(text);
   const auto is_punctuation = [](char byte) { return std::ispunct(static_cast<unsigned char>(byte)) != 0; };
   std::vector<std::string> words;
-  for (std::string_view word : spaced_words(lower)) {
+  for (std::string_view word : aligned_words(lower)) {
     while (word.size() > 1 && is_punctuation(word.back())) word.remove_suffix(1);
     while (word.size() > 1 && is_punctuation(word.front())) word.remove_prefix(1);
     words.emplace_back(word);

@@ -12,7 +12,6 @@
 #include "core/error.hpp"
 #include "core/process.hpp"
 #include "data/batch/batch.hpp"
-#include "data/text/lines.hpp"
 #include "eval/metrics/tokenizers.hpp"
 #include "models/attention/edits.hpp"
 
@@ -52,7 +51,7 @@ std::vector<std::int32_t> ids_of(const std::vector<Piece>& pieces) {
 }
 
 PiecesOfWords pieces_of_words(std::string_view text, const std::vector<PieceBytes>& pieces) {
-  const std::vector<std::string_view> words = spaced_words(text);
+  const std::vector<std::string_view> words = aligned_words(text);
   PiecesOfWords result = overlapping_pieces(text, words, pieces);
   for (std::size_t w = 0; w < words.size(); ++w) {
     if (!metrics::has_word_character(words[w])) continue;

@@ -25,8 +25,8 @@ namespace attend {
 
 // Word alignments from attention weights between pieces: for each target word, the source word with the largest weight,
 // summed over the source word's pieces and averaged over the target word's (Koehn and Knowles 2017, arXiv 1706.03872,
-// section 3.5). Words are separated by white space; the punctuation attached to a word, and the end of a sentence, do
-// not count.
+// section 3.5). Words are those of aligned_words (data/text/word_alignment.hpp); the punctuation attached to a word,
+// and the end of a sentence, do not count.
 //
 //   source "a whole day." pieces ▁a ▁wh ole ▁day . </s>    pieces_of_words {{0}, {1, 2}, {3}}
 //   target "ganztags."    pieces ▁ganz tags . </s>         pieces_of_words {{0, 1}}

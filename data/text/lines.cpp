@@ -291,12 +291,6 @@ std::vector<std::string_view> spaced_words(std::string_view text) {
   }
 }
 
-std::vector<std::int64_t> count_words(const std::vector<std::string>& lines) {
-  std::vector<std::int64_t> counts;
-  for (const std::string& line : lines) counts.push_back(std::ssize(spaced_words(line)));
-  return counts;
-}
-
 std::string trimmed(std::string_view text) {
   constexpr std::string_view kSpace = " \t\n\r";
   const auto first = text.find_first_not_of(kSpace);

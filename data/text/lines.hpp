@@ -86,9 +86,6 @@ inline bool is_blank(std::string_view text) { return text.find_first_not_of(" \t
 // The words of a line, separated by spaces and tabs.
 std::vector<std::string_view> spaced_words(std::string_view text);
 
-// The number of words of each line.
-std::vector<std::int64_t> count_words(const std::vector<std::string>& lines);
-
 // `text` without surrounding spaces, tabs and line breaks.
 std::string trimmed(std::string_view text);
 

@@ -1,5 +1,8 @@
 #include "data/text/word_alignment.hpp"
 
+#include <unicode/uchar.h>
+#include <unicode/uscript.h>
+
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -10,6 +13,14 @@
 
 namespace attend {
 namespace {
+
+// Letters that are written without spaces and mean something alone.
+bool is_unspaced(UChar32 c) {
+  constexpr UChar32 kFirst = 0x2E80;  // of CJK
+  return c >= kFirst && u_isUAlphabetic(c) &&
+         (uscript_hasScript(c, USCRIPT_HAN) || uscript_hasScript(c, USCRIPT_HIRAGANA) ||
+          uscript_hasScript(c, USCRIPT_KATAKANA));
+}
 
 struct WrittenLink {
   std::int64_t first = 0;
@@ -90,6 +101,38 @@ class LinkReader {
 };
 
 }  // namespace
+
+std::vector<std::string_view> aligned_words(std::string_view text) {
+  const std::vector<std::string_view> spaced = spaced_words(text);
+  std::vector<std::string_view> words;
+  bool after_alone = false;  // the character before is unspaced
+  for (const std::string_view word : spaced) {
+    std::size_t begin = 0;
+    bool has_letter = false, was_alone = false;  // since `begin`; the last letter is unspaced
+    for (std::size_t at = 0; at < word.size();) {
+      const std::string_view character = character_at(word, at);
+      const UChar32 c = code_point_of(character);
+      const bool is_alone = is_unspaced(c), is_letter = is_alone || u_isalnum(c);
+      if (at == 0 && is_alone && after_alone) return spaced;
+      if (is_letter && has_letter && (is_alone || was_alone)) {
+        words.push_back(word.substr(begin, at - begin));
+        begin = at;
+      }
+      has_letter |= is_letter;
+      if (is_letter) was_alone = is_alone;
+      after_alone = is_alone;
+      at += character.size();
+    }
+    words.push_back(word.substr(begin));
+  }
+  return words;
+}
+
+std::vector<std::int64_t> count_words(const std::vector<std::string>& lines) {
+  std::vector<std::int64_t> counts;
+  for (const std::string& line : lines) counts.push_back(std::ssize(aligned_words(line)));
+  return counts;
+}
 
 std::string to_text(const std::vector<Link>& links) {
   std::string text;

@@ -12,11 +12,23 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/options.hpp"
 
 namespace attend {
+
+// The words that alignments count. They are separated by spaces and tabs; in addition, every Chinese character,
+// hiragana and katakana is a word, with the punctuation attached to it, unless a space somewhere between two of them
+// shows that the line has been split into words. The words point into `text`.
+//
+//   "我喜欢BERT模型。"       我 喜 欢 BERT 模 型。
+//   "我 喜欢 BERT 模型 。"   我 喜欢 BERT 模型 。
+std::vector<std::string_view> aligned_words(std::string_view text);
+
+// The number of words of each line.
+std::vector<std::int64_t> count_words(const std::vector<std::string>& lines);
 
 // A link between two words, both counted from 0.
 struct Link {

@@ -34,6 +34,22 @@ TEST(Alignment, PiecesAreOfTheWordsThatTheyOverlap) {
   EXPECT_EQ(pieces_of_words(" ", {{0, 1}}), PiecesOfWords{});
 }
 
+TEST(Alignment, CharactersAreWordsOfTextWithoutSpaces) {
+  using Words = std::vector<std::string_view>;
+  EXPECT_EQ(aligned_words("我喜欢BERT模型。"), (Words{"我", "喜", "欢", "BERT", "模", "型。"}));
+  EXPECT_EQ(aligned_words("他说：「3只猫」，no!"), (Words{"他", "说：「", "3", "只", "猫」，", "no!"}));
+  EXPECT_EQ(aligned_words("あのコーヒー 2杯"), (Words{"あ", "の", "コ", "ー", "ヒ", "ー", "2", "杯"}));
+  // A space between two of them: as it was split by others.
+  EXPECT_EQ(aligned_words("我 喜欢 BERT 模型 。"), (Words{"我", "喜欢", "BERT", "模型", "。"}));
+  EXPECT_EQ(aligned_words(" ein ganzer\tTag. "), (Words{"ein", "ganzer", "Tag."}));
+  EXPECT_EQ(aligned_words("\xe6\x88 \xff我"), (Words{"\xe6\x88", "\xff", "我"}));  // not UTF-8
+  EXPECT_TRUE(aligned_words(" ").empty());
+  EXPECT_EQ(count_words({"我喜欢", "我 喜欢", ""}), (std::vector<std::int64_t>{3, 2, 0}));
+  // Pieces 我 喜欢 狗 。: one over two words is of both, that of attached punctuation of none.
+  EXPECT_EQ(pieces_of_words("我喜欢狗。", {{0, 3}, {3, 9}, {9, 12}, {12, 15}}),
+            (PiecesOfWords{{0}, {1}, {1}, {2}}));
+}
+
 TEST(Alignment, PiecesOfATreeAreThoseOfItsPlaces) {
   // "du \u00fc": the first place is a token of two words; the last character is two bytes, the second of which has the
   // width.

@@ -82,8 +82,8 @@ std::vector<SentenceLinks> read_word_links(const std::string& file, const std::s
                     .remedy = "give the links of " + src_file + " and " + tgt_file + ", source-target from word 0"};
   for (TextPair pair; reader.next(pair);) {
     for (auto* words : {&format.source_words, &format.target_words}) words->resize(pair.line, kAny);
-    format.source_words.back() = std::ssize(spaced_words(pair.src.text));
-    format.target_words.back() = std::ssize(spaced_words(pair.tgt));
+    format.source_words.back() = std::ssize(aligned_words(pair.src.text));
+    format.target_words.back() = std::ssize(aligned_words(pair.tgt));
   }
   const std::uint64_t lines = reader.counts().src.lines;
   for (auto* words : {&format.source_words, &format.target_words}) words->resize(lines, kAny);
