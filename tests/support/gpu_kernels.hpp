@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/core/stack.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
 #include <cmath>
@@ -68,6 +69,10 @@ inline std::tuple<Tensor, Tensor, Tensor> gradients(Sentences all, const Tensor&
                                                     double rate) {
   at::manual_seed(seed);
   const std::vector<Tensor> factors = drawn(all, rate);
+  // A kernel is called below autograd, which this one uses.
+  c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+  keys.excluded_ = keys.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+  const c10::impl::ForceDispatchKeyGuard autograd(keys);
   const at::AutoGradMode with_gradients(true);
   const at::ScalarType type = all.q.scalar_type();
   for (Tensor* x : {&all.q, &all.k, &all.v}) *x = x->detach().to(at::kFloat).requires_grad_();

@@ -410,7 +410,7 @@ TEST_F(TrainedRunTest, HasTheTotalsAndTheCurveOfItsLog) {
   EXPECT_EQ(run.curve[0].update, 50);
   EXPECT_EQ(run.curve[0].tokens, 4000);
   EXPECT_EQ(run.curve[0].loss, 3.5);
-  EXPECT_EQ(run.curve[0].scores, (std::map<std::string, double>{{"bleu", 2.25}, {"rougeL", 41.5}}));
+  EXPECT_EQ(run.curve[0].scores, (std::map<std::string, double>{{"bleu", 2.25}, {"ppl", 33.1}, {"rougeL", 41.5}}));
   EXPECT_FALSE(run.curve[1].loss.has_value());
   EXPECT_EQ(run.curve[2].update, 110);
   EXPECT_EQ(run.curve[2].tokens, 8000) << "those of the last interval";

@@ -330,8 +330,7 @@ TEST(Program, HelpListsCommandsAndOptions) {
             "                              files\n"
             "  -q, --quiet                 print only warnings and errors\n"
             "  -h, --help [all|WORD]       print the options that most people set, all, or those about a word;\n"
-            "                              beside other options, such as --model luong, those that go with\n"
-            "                              them\n");
+            "                              beside other options, such as --model luong, those that go with them\n");
   EXPECT_EQ(attend({"draw", "--slope", "2", "--help"}).out.find("[1]"), std::string::npos)
       << "values are those of the call";
   EXPECT_EQ(attend({"-V"}).out, attend({"--version"}).out);
