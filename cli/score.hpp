@@ -54,7 +54,6 @@ struct ScoreCommandConfig {
                    "with a better and a worse sentence, for a translation model after their source; optionally after "
                    "the kind of the error, or its kind and distance; all separated by tabs; or *.jsonl of BLiMP",
            .file = FileUse::read});
-    visit.group("Scoring", without("target"));
     visit(
         "cut", self.cut,
         {.help = "cut attention in the pairs of --contrast: encoder, decoder or cross, and a file with a line of links "
@@ -90,6 +89,9 @@ struct ScoreCommandConfig {
   Facts facts() const;
 
   void validate(const OptionOrigins& origins) const {
+    if (!cut.empty() && !target.empty()) {
+      throw UserError(origins("cut") + " has no meaning with --target", "give the pairs with their sources in --contrast");
+    }
     if (contrast.empty()) return;
     if (per_token && !json) throw UserError(origins("per-token") + " with --contrast needs --json", "add --json");
   }

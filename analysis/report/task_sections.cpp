@@ -33,7 +33,7 @@ class TaskSections : public SectionMaker {
   SentenceSection texts() const {
     SentenceSection section{
         .title = "7. Texts on which systems disagree",
-        .shown = {.views = {"Attention of what the answer is computed from", "Attention rollout, all layers"},
+        .shown = {.views = {"From the answer, last layer", "Rollout, all layers"},
                   .metrics = {{.key = "score",
                                .name = capitalised(all_.score),
                                .lower_is_better = all_.lower_is_better,
