@@ -90,7 +90,8 @@ struct ScoreCommandConfig {
 
   void validate(const OptionOrigins& origins) const {
     if (!cut.empty() && !target.empty()) {
-      throw UserError(origins("cut") + " has no meaning with --target", "give the pairs with their sources in --contrast");
+      throw UserError(origins("cut") + " has no meaning with --target",
+                      "give the pairs with their sources in --contrast");
     }
     if (contrast.empty()) return;
     if (per_token && !json) throw UserError(origins("per-token") + " with --contrast needs --json", "add --json");

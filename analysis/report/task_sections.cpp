@@ -31,16 +31,15 @@ class TaskSections : public SectionMaker {
   }
 
   SentenceSection texts() const {
-    SentenceSection section{
-        .title = "7. Texts on which systems disagree",
-        .shown = {.views = {"From the answer, last layer", "Rollout, all layers"},
-                  .metrics = {{.key = "score",
-                               .name = capitalised(all_.score),
-                               .lower_is_better = all_.lower_is_better,
-                               .meaning = {}}}},
-        .first = {"The first texts", {{"Text"}, {"Line"}, {"Input", false}, {"Gold", false}}},
-        .left_out = 0,
-        .remedy = "attend attention RUN"};
+    SentenceSection section{.title = "7. Texts on which systems disagree",
+                            .shown = {.views = {"From the answer, last layer", "Rollout, all layers"},
+                                      .metrics = {{.key = "score",
+                                                   .name = capitalised(all_.score),
+                                                   .lower_is_better = all_.lower_is_better,
+                                                   .meaning = {}}}},
+                            .first = {"The first texts", {{"Text"}, {"Line"}, {"Input", false}, {"Gold", false}}},
+                            .left_out = 0,
+                            .remedy = "attend attention RUN"};
     for (std::size_t s = 0; s < systems().size(); ++s) {
       section.first.columns.push_back({name(s), false});
       ShownSystem& shown = section.shown.systems.emplace_back(ShownSystem{.name = name(s)});

@@ -46,8 +46,7 @@ TEST(Alignment, CharactersAreWordsOfTextWithoutSpaces) {
   EXPECT_TRUE(aligned_words(" ").empty());
   EXPECT_EQ(count_words({"我喜欢", "我 喜欢", ""}), (std::vector<std::int64_t>{3, 2, 0}));
   // Pieces 我 喜欢 狗 。: one over two words is of both, that of attached punctuation of none.
-  EXPECT_EQ(pieces_of_words("我喜欢狗。", {{0, 3}, {3, 9}, {9, 12}, {12, 15}}),
-            (PiecesOfWords{{0}, {1}, {1}, {2}}));
+  EXPECT_EQ(pieces_of_words("我喜欢狗。", {{0, 3}, {3, 9}, {9, 12}, {12, 15}}), (PiecesOfWords{{0}, {1}, {1}, {2}}));
 }
 
 TEST(Alignment, PiecesOfATreeAreThoseOfItsPlaces) {

@@ -41,8 +41,8 @@ TEST_P(GpuForms, Attention) {
   for (const std::int64_t width : {3 * 8, 3 * 64}) {
     const auto expect = [&](const std::vector<Tensor>& in, const Layout& keys, bool causal, const char* what) {
       const Op op = [&](const std::vector<Tensor>& x) -> std::vector<Tensor> {
-        return {attend_heads({x[0], x.size() > 1 ? x[1] : Tensor(), x.size() > 2 ? x[2] : Tensor()}, kRaggedQueries, keys,
-                             {.heads = 3, .causal = causal})};
+        return {attend_heads({x[0], x.size() > 1 ? x[1] : Tensor(), x.size() > 2 ? x[2] : Tensor()}, kRaggedQueries,
+                             keys, {.heads = 3, .causal = causal})};
       };
       expect_fast_equals_plain(op, in, type(), what);
     };
@@ -178,7 +178,8 @@ TEST_P(GpuForms, RecurrentLayers) {
       const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
         CellState start{{in[1]}};
         if (kind == CellKind::lstm) start.parts.push_back(in[2]);
-        const LayerOutput result = recurrent_layer({.x_MI = in[0], .layout = kRaggedQueries, .start = &start}, directions);
+        const LayerOutput result =
+            recurrent_layer({.x_MI = in[0], .layout = kRaggedQueries, .start = &start}, directions);
         std::vector<Tensor> all = {result.output_MC};
         all.insert(all.end(), result.last.parts.begin(), result.last.parts.end());
         return all;

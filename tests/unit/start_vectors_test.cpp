@@ -23,11 +23,14 @@ class StartVectorsOfWords : public testing::Test {
     start_with(paths, tokenizer_, ops::Weight(table_VE));
     return table_VE;
   }
-  torch::Tensor rows() const { return at::arange(2.F * static_cast<float>(tokenizer_.size())).view({tokenizer_.size(), 2}); }
+  torch::Tensor rows() const {
+    return at::arange(2.F * static_cast<float>(tokenizer_.size())).view({tokenizer_.size(), 2});
+  }
   std::int64_t id(const std::string& word) const { return tokenizer_.id_of(std::string(kSpaceMark) + word); }
 
   TemporaryDirectory directory_;
-  Tokenizer tokenizer_ = tokenizer_of("the dog The cat sees the dog The bird\n", {.type = TokenizerType::word, .size = 20});
+  Tokenizer tokenizer_ =
+      tokenizer_of("the dog The cat sees the dog The bird\n", {.type = TokenizerType::word, .size = 20});
 };
 
 TEST_F(StartVectorsOfWords, ReplaceTheRowsOfTheirWordsInTheDeviationOfThese) {

@@ -66,8 +66,8 @@ class Translating : public testing::Test {
 };
 
 const std::vector<std::string> kTranslatedLines = {"the dog", "",      "a cat and 7 birds sees the number 12",
-                                         "   ",     "birds", "\xe4\xb8\xad\xe6\x96\x87",
-                                         "dog dog", "\xff",  "number 3 sees a dog"};
+                                                   "   ",     "birds", "\xe4\xb8\xad\xe6\x96\x87",
+                                                   "dog dog", "\xff",  "number 3 sees a dog"};
 
 TEST_F(Translating, OneLineForEachLineWhateverTheWorkersAndBatches) {
   const auto expected = translate(config(1, 1), kTranslatedLines);

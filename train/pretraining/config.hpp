@@ -91,14 +91,15 @@ struct PretrainingConfig {
            .required = true,
            .may_change = true,
            .identifies = false});
-    visit("valid", self.valid,
-          {.help = "validation text; tokens are masked as in the BERT paper, with the same masks at every validation, "
-                   "or are predicted in the same orders; with --objective causal, all tokens are predicted, with hybrid "
-                   "in both ways",
-           .file = FileUse::read,
-           .may_change = true,
-           .identifies = false,
-           .common = true});
+    visit(
+        "valid", self.valid,
+        {.help = "validation text; tokens are masked as in the BERT paper, with the same masks at every validation, "
+                 "or are predicted in the same orders; with --objective causal, all tokens are predicted, with hybrid "
+                 "in both ways",
+         .file = FileUse::read,
+         .may_change = true,
+         .identifies = false,
+         .common = true});
     visit("tokenizer", self.tokenizer,
           {.help = "tokenizer; none: train one on the training text",
            .file = FileUse::read,

@@ -321,9 +321,10 @@ TEST(Conditions, AnOptionThatDoesNotApplyIsRefusedUnlessItIsAtItsDefault) {
             "option wood has no meaning without --frame | leave it out; it is only for --frame");
   EXPECT_EQ(refused({.frame = true, .nail = "long"}),
             "option nail has no meaning with --frame | leave it out; it is only for calls without --frame");
-  EXPECT_EQ(refused({.stride = 1}, {{kTools, {"knife"}}}),
-            "option stride has no meaning for tools of kind knife | leave it out; it is only for tools of kind brush or "
-            "roller");
+  EXPECT_EQ(
+      refused({.stride = 1}, {{kTools, {"knife"}}}),
+      "option stride has no meaning for tools of kind knife | leave it out; it is only for tools of kind brush or "
+      "roller");
 }
 
 TEST(Conditions, OnlyGivenOptionsAreRefusedWhereTheirOriginIsKnown) {
