@@ -113,6 +113,27 @@ class Results:
         return Found(f"{statistics.mean(sides[0]):.0f} and {statistics.mean(sides[1]):.0f} % of the pairs right at {distance} words, three seeds",
                      side_of(gain, noise, direction))
 
+    def exact(self, row, length, other, other_length, direction):
+        """Exact answers to sequences of a length, in words or pairs."""
+        found = [self.file(f"copy_and_recall/{name}.json") for name in (row, other)]
+        if not all(found):
+            return None
+        sides = [[seed["accuracy"][str(at)] for seed in row["seeds"]] for row, at in zip(found, (length, other_length))]
+        gain, noise = gain_of(*sides)
+        return Found(f"{statistics.mean(sides[0]):.0f} and {statistics.mean(sides[1]):.0f} % right at {length} and {other_length}, three seeds each",
+                     side_of(gain, noise, direction))
+
+    def optimisers(self, family, amount):
+        """Held-out losses with Muon and AdamW, each at its best rate."""
+        warmup = rates_page.usual_warmup(self.rates) if self.rates else 0
+        muon, adamw = (rates_page.losses(self.rates, amount, warmup, name).get(family, {}) for name in ("muon", "adamw"))
+        if min(len(muon), len(adamw)) < rates_page.FEWEST:
+            return None
+        ours, theirs = (min(side.values()) for side in (muon, adamw))
+        noise = 2 * math.sqrt(2) * deviation_of(self.kinds.values(), lambda row: row["valid_loss"])
+        return Found(f"held-out loss {ours:.3f} and {theirs:.3f} after {amount} M tokens, each at its best rate, noise of seeds ± {noise:.3f}",
+                     side_of(ours - theirs, noise, -1))
+
     def replaced(self, weights):
         found = self.file("looking_inside/luong.json")
         if not found:
@@ -201,6 +222,11 @@ class Results:
                      1 if found["layers_12_pre"] > found["layers_12_post"] else -1)
 
 
+def sequences(row, length, other, other_length, direction):
+    rows = " ".join(dict.fromkeys((row, other)))
+    return f"recipes/copy_and_recall --rows {rows}", lambda results: results.exact(row, length, other, other_length, direction)
+
+
 def recurrent(kind, other, direction):
     return f"recipes/rnn_attention --rows {kind} {other}", lambda results: results.bleu(kind, other, direction)
 
@@ -222,6 +248,9 @@ CLAIMS = {
         Claim("A fixed vector forgets: it loses more on long sentences than attention does", "Cho et al. 2014; Bahdanau et al. 2015, figure 2",
               *measured("recipes/rnn_attention --rows fixed bahdanau", "long_sentences", "fixed", "bahdanau")),
         Claim("The fixed vector should be an input of every step of the decoder", "Cho et al. 2014", *recurrent("fixed_every", "fixed", 1)),
+        Claim("It cannot hold a sequence that is to be copied: 15 words", "Bahdanau et al. 2015", *sequences("copy_fixed", 15, "copy_luong", 15, -1)),
+        Claim("Attention looks up one of many pairs: 40, trained on 1 to 10", "Graves et al. 2014, section 4.3",
+              *sequences("recall_luong", 40, "recall_fixed", 40, 1)),
     ],
     "Alignment": [
         Claim("A trained decoder needs its attention: uniform weights break it", "Bahdanau et al. 2015",
@@ -279,6 +308,11 @@ CLAIMS = {
         Claim("Rotary positions are better: published +0.2", "Su et al. 2021, table 1", *variant("positions_rotary", 1)),
         Claim("ALiBi is better than no positions", "Press et al. 2022", *variant("positions_alibi", 1, "positions_none")),
         Claim("ALiBi is as good as sinusoids", "Press et al. 2022", *variant("positions_alibi", 0)),
+        Claim("A Transformer does not copy beyond the length of training: 25 words, trained on 1 to 20", "Kazemnejad et al. 2023",
+              *sequences("copy_transformer_rotary", 25, "copy_transformer_rotary", 20, -1)),
+        Claim("Recurrent attention does: 25 words", "Dubois et al. 2020", *sequences("copy_luong", 25, "copy_transformer_rotary", 25, 1)),
+        Claim("Without positions it goes further than with sinusoids: 25 words", "Kazemnejad et al. 2023",
+              *sequences("copy_transformer_none", 25, "copy_transformer_sinusoidal", 25, 1)),
         Claim("Rotary positions fail beyond the length of training", "Press et al. 2022, figure 1",
               *measured("recipes/language --rows gpt_rotary", "beyond_training", "gpt_rotary", 1)),
         Claim("A recurrent language model reads on beyond the length of training", "Khandelwal et al. 2018",
@@ -340,6 +374,12 @@ CLAIMS = {
               *measured("recipes/looking_inside --runs lstm_attention", "adversarial", "lstm_attention")),
         Claim("Rollout agrees with gradients better than the weights of the last layer", "Abnar and Zuidema 2020",
               *measured("recipes/looking_inside --runs bert_mini_sst2", "explains", "bert_mini_sst2", "rollout", "attention, mean of the heads")),
+    ],
+    "Optimisers": [
+        Claim("A Transformer learns more from as many updates with Muon than with AdamW", "Jordan 2024",
+              *measured("recipes/rates --rows transformer_1M_muon_5e-3 transformer_1M_5e-3", "optimisers", "transformer", 1)),
+        Claim("So does an RNN with attention", "the same question", *measured(
+            "recipes/rates --rows bahdanau_1M_muon_3e-3 bahdanau_1M_5e-3", "optimisers", "bahdanau", 1)),
     ],
     "Search": [
         Claim("A beam is better than greedy search", "Sutskever et al. 2014, table 1", *measured(
