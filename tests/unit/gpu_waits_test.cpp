@@ -18,7 +18,8 @@ TEST(Gpu, AnUpdateIsQueuedWithoutWaiting) {
   transformer.width = luong.width = 32;
   transformer.encoder_layers = transformer.decoder_layers = luong.encoder_layers = luong.decoder_layers = 2;
   transformer.block.heads = 2;
-  transformer.dropout = transformer.block.attention_dropout = luong.dropout = 0.1;
+  transformer.block.attention_dropout = 0.1;
+  transformer.dropout = luong.dropout = 0.1;
   luong.model = ModelKind::luong;
   const Batch on_host = on_device(some_batch(), at::kCPU);
   for (const ModelConfig& config : {transformer, luong}) {
