@@ -134,6 +134,16 @@ class Results:
         return Found(f"held-out loss {ours:.3f} and {theirs:.3f} after {amount} M tokens, each at its best rate, noise of seeds ± {noise:.3f}",
                      side_of(ours - theirs, noise, -1))
 
+    def encoders(self, task, system, other, direction):
+        """The first metric of attend compare on the test set."""
+        report = self.file(f"encoders/{task}.json")
+        found = {row["name"]: [run["quality"][report["metrics"][0]["key"]]["value"] for run in row["runs"]] for row in report["systems"]} if report else {}
+        if system not in found or other not in found:
+            return None
+        gain, noise = gain_of(found[system], found[other])
+        ours, theirs = (statistics.mean(found[name]) for name in (system, other))
+        return Found(f"{ours:.1f} and {theirs:.1f} {report['metrics'][0]['name'].lower()} on {task}, three seeds each", side_of(gain, noise, direction))
+
     def replaced(self, weights):
         found = self.file("looking_inside/luong.json")
         if not found:
@@ -364,6 +374,12 @@ CLAIMS = {
               *measured("recipes/language_tasks", "tasks", "similarity", "BERT", "GPT", 1)),
         Claim("Predicting permuted words is better than masked ones", "Yang et al. 2019, table 6",
               *measured("recipes/language_tasks", "tasks", "entities", "permuted", "BERT", 1)),
+        Claim("A pretrained encoder is better than one of random weights: 10 minutes of pretraining, 6,700 labels", "Devlin et al. 2019",
+              *measured("recipes/encoders --rows sst2_bert sst2_bert_random", "encoders", "sst2", "bert", "bert_random", 1)),
+        Claim("So it is where words are tagged", "Devlin et al. 2019, table 7",
+              *measured("recipes/encoders --rows conll2003_bert conll2003_bert_random", "encoders", "conll2003", "bert", "bert_random", 1)),
+        Claim("An LSTM reads a text better by a learnt query than by its last states", "Lin et al. 2017; Yang et al. 2016",
+              *measured("recipes/encoders --rows sst2_lstm_query sst2_lstm_last", "encoders", "sst2", "lstm_query", "lstm_last", 1)),
         Claim("Hidden states hold the tree of a sentence", "Hewitt and Manning 2019, table 1",
               *measured("recipes/looking_inside --runs bert_mini", "attachment", "looking_inside/bert_mini.json", lambda found: found)),
     ],
