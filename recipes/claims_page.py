@@ -144,6 +144,26 @@ class Results:
         ours, theirs = (statistics.mean(found[name]) for name in (system, other))
         return Found(f"{ours:.1f} and {theirs:.1f} {report['metrics'][0]['name'].lower()} on {task}, three seeds each", side_of(gain, noise, direction))
 
+    def antecedents(self, kind, place):
+        """The weight of "it" on its noun in the head that gives most, beside what its distance alone explains."""
+        found = self.file(f"antecedents/{kind}.json")
+        if not found:
+            return None
+        head = max((head for head in found["attention"] if head["place"] == place), key=lambda head: head["share"] - head["expected"])
+        noise = 2 * math.sqrt(head["share"] * (1 - head["share"]) / found["instances"])  # of a mean of numbers from 0 to 1, at most
+        return Found(f"{head['share']:.0%} in head {head['layer']}.{head['head']}, {head['expected']:.0%} from position alone",
+                     side_of(head["share"] - head["expected"], noise, 1))
+
+    def cut(self, kind, change, other):
+        """How often "it" has the right gender with the attention to its noun cut, and with that to another noun."""
+        found = self.file(f"antecedents/{kind}.json")
+        if not found:
+            return None
+        shares = [found["effects"][name]["right"] / found["instances"] for name in (change, other)]
+        noise = 2 * math.sqrt(sum(share * (1 - share) / found["instances"] for share in shares))
+        return Found(f"{shares[0]:.0%} right without attention to the noun, {shares[1]:.0%} without that to another",
+                     side_of(shares[0] - shares[1], noise, -1))
+
     def replaced(self, weights):
         found = self.file("looking_inside/luong.json")
         if not found:
@@ -359,6 +379,12 @@ CLAIMS = {
               *measured("recipes/heads", "relations", "language model")),
         Claim("Heads of BERT find grammatical relations", "Clark et al. 2019, table 1", *measured("recipes/heads", "relations", "BERT"),
               "One layer of four heads on the built-in corpus; a larger one on Wikipedia finds 3 of 54 ([looking_inside](looking_inside.md))"),
+        Claim("A head of the encoder attends from \"it\" to what it stands for", "Voita et al. 2018",
+              *measured("recipes/antecedents --rows transformer", "antecedents", "transformer", "encoder")),
+        Claim("The translation of \"it\" needs that attention", "Voita et al. 2018",
+              *measured("recipes/antecedents --rows transformer", "cut", "transformer", "encoder: noun", "encoder: other")),
+        Claim("So does the attention of an RNN: from er, sie, es to the noun", "the same question",
+              *measured("recipes/antecedents --rows bahdanau", "antecedents", "bahdanau", "cross")),
         Claim("A head that is guided by trees translates better", "Strubell et al. 2018; Bugliarello and Okazaki 2020",
               *measured("recipes/guided_relations", "guided", "trees", "none", 1)),
         Claim("It is the syntax that helps: more than a head that is guided to the previous word", "the control of the row above",
