@@ -57,7 +57,7 @@ void start_with(const std::vector<std::string>& files, const Tokenizer& tokenize
     vectors.push_back(std::move(vector_E));
   }
   const Tensor places_K = torch::tensor(ids, torch::kLong), vectors_KE = torch::stack(vectors);
-  const Tensor master_VE = table_VE.master();
+  const Tensor& master_VE = table_VE.master();
   const Tensor replaced_KE = master_VE.index_select(0, places_K);
   master_VE.index_copy_(0, places_K, vectors_KE * (replaced_KE.std() / vectors_KE.std()));
 }

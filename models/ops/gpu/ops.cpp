@@ -100,7 +100,7 @@ LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const T
     result.loss.add_(nll.sum(), 1 - smoothing);
     if (smoothing > 0) result.loss.sub_(log_p.sum(), smoothing / static_cast<double>(vocabulary));
     if (!gradient) continue;
-    Tensor dlogits = log_p.exp_();
+    const Tensor& dlogits = log_p.exp_();
     if (smoothing > 0) dlogits.sub_(smoothing / static_cast<double>(vocabulary));
     dlogits.scatter_add_(1, labels, at::full_like(labels, smoothing - 1, fp32));
     if (bias_V.defined()) result.dbias.add_(dlogits.sum(0));
