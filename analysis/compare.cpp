@@ -129,10 +129,8 @@ class Measurement {
   }
 
   void add_system(const std::string& name, const std::string& description, const UserError& if_known) {
-    if (std::ranges::find(systems_, name, &SystemRuns::name) != systems_.end()) throw UserError(if_known);
     const std::size_t output = runs_.size() + systems_.size() - num_trained_;
-    systems_.push_back({.name = name, .description = description, .runs = {output}});
-    for (OptionDifference& difference : result_.differences) difference.values.emplace_back("-");
+    add_system_without_model(systems_, result_, output, name, description, if_known);
   }
 
   bool has_model(const SystemRuns& system) const { return system.runs[0] < runs_.size(); }
@@ -177,7 +175,7 @@ class Measurement {
 
   void note_conditions() {
     std::vector<std::string>& notes = result_.notes;
-    if (systems_.size() == 1) notes.emplace_back("There is only one system: nothing is compared.");
+    note_if_alone(systems_, notes);
     const std::vector<SystemRuns> trained(systems_.begin(), systems_.begin() + num_trained_);
     std::ranges::move(notes_on_conditions(conditions_of(runs_), trained, config_.test), std::back_inserter(notes));
     if (const auto blank = std::ranges::count_if(set_.sources, is_blank); blank > 0 && !trained.empty()) {

@@ -115,7 +115,7 @@ class LanguageMeasurement {
 
   void note_conditions() {
     std::vector<std::string>& notes = result_.notes;
-    if (systems_.size() == 1) notes.emplace_back("There is only one system: nothing is compared.");
+    note_if_alone(systems_, notes);
     std::ranges::move(notes_on_conditions(conditions_of(runs_), systems_, {}, result_.units),
                       std::back_inserter(notes));
     for (const SystemRuns& system : systems_) {

@@ -477,6 +477,17 @@ bool have_equal_vocabularies(const std::vector<RunConditions>& runs) {
   return std::ranges::all_of(runs, same);
 }
 
+void add_system_without_model(std::vector<SystemRuns>& systems, ComparedSystems& compared, std::size_t output,
+                              const std::string& name, const std::string& description, const UserError& if_known) {
+  if (std::ranges::find(systems, name, &SystemRuns::name) != systems.end()) throw UserError(if_known);
+  systems.push_back({.name = name, .description = description, .runs = {output}});
+  for (OptionDifference& difference : compared.differences) difference.values.emplace_back("-");
+}
+
+void note_if_alone(const std::vector<SystemRuns>& systems, std::vector<std::string>& notes) {
+  if (systems.size() == 1) notes.emplace_back("There is only one system: nothing is compared.");
+}
+
 std::string fault_of_training_text(const RunConditions& run) {
   const std::vector<std::string>& files = run.train;
   const std::string hash = input_hash(run, kTrainingText);

@@ -10,6 +10,7 @@
 #include "analysis/compare.hpp"
 #include "analysis/report/comparison.hpp"
 #include "analysis/trained_run.hpp"
+#include "core/error.hpp"
 #include "models/run/device.hpp"
 
 namespace attend {
@@ -90,6 +91,14 @@ std::vector<SystemRuns> load_systems(const CompareConfig& config, std::vector<So
   compared.equal_vocabularies = have_equal_vocabularies(conditions);
   return systems;
 }
+
+// Adds a system without a model, whose output has this number, after those of all runs. Throws `if_known` if another
+// one has its name.
+void add_system_without_model(std::vector<SystemRuns>& systems, ComparedSystems& compared, std::size_t output,
+                              const std::string& name, const std::string& description, const UserError& if_known);
+
+// Adds a note if there is only one system.
+void note_if_alone(const std::vector<SystemRuns>& systems, std::vector<std::string>& notes);
 
 // Why the files that the run names as its training text cannot be used as that text: not recorded, missing, or changed
 // since. Empty if they can.

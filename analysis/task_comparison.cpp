@@ -6,7 +6,6 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <iterator>
@@ -28,7 +27,6 @@
 #include "core/log.hpp"
 #include "core/process.hpp"
 #include "core/text.hpp"
-#include "data/batch/sources.hpp"
 #include "data/task/record_format.hpp"
 #include "data/text/lines.hpp"
 #include "eval/attention.hpp"
@@ -43,8 +41,8 @@ ScoredOutput scored_by(const NamedMeasure& measure, bool is_share_of_right, std:
   std::vector<std::size_t> chosen(records);
   std::iota(chosen.begin(), chosen.end(), std::size_t{0});
   ScoredOutput scored{.value = 100 * measure.of(chosen), .segments = records, .resampled = {}};
-  for (const std::size_t i : std::vector(chosen)) {
-    if (is_share_of_right) scored.right.push_back(measure.of({&i, 1}) == 1);
+  if (is_share_of_right) {
+    for (const std::size_t& i : chosen) scored.right.push_back(measure.of({&i, 1}) == 1);
   }
   for (const std::vector<std::uint32_t>& sample : samples) {
     std::ranges::copy(sample, chosen.begin());
@@ -177,13 +175,10 @@ class TaskMeasurement {
     test_ = read_texts(file, task_, Labelled::yes);
     if (task_.kind == TaskKind::spans) task_.may_lack_answers = test_.questions.may_lack_answers;
     for (const GivenSystem& given : given_) {
-      if (std::ranges::find(systems_, given.name, &SystemRuns::name) != systems_.end()) {
-        throw UserError(fmt::format("--hypothesis {}={}: a run has this name", given.name, given.file),
-                        "give the predictions another name");
-      }
       const std::size_t output = runs_.size() + systems_.size() - num_trained_;
-      systems_.push_back({.name = given.name, .description = "predictions in " + given.file, .runs = {output}});
-      for (OptionDifference& difference : result_.differences) difference.values.emplace_back("-");
+      add_system_without_model(systems_, result_, output, given.name, "predictions in " + given.file,
+                               UserError(fmt::format("--hypothesis {}={}: a run has this name", given.name, given.file),
+                                         "give the predictions another name"));
     }
     for (std::size_t i = 0; i < static_cast<std::size_t>(test_.size()); ++i) texts_.push_back(parts_of(test_, i));
     result_.units = {.segment = is_of_sequences(task_.kind)     ? "text"
@@ -280,7 +275,7 @@ class TaskMeasurement {
 
   void note_conditions() {
     std::vector<std::string>& notes = result_.notes;
-    if (systems_.size() == 1) notes.emplace_back("There is only one system: nothing is compared.");
+    note_if_alone(systems_, notes);
     const std::vector<SystemRuns> trained(systems_.begin(),
                                           systems_.begin() + static_cast<std::ptrdiff_t>(num_trained_));
     std::ranges::move(notes_on_conditions(conditions_of(runs_), trained, {}, result_.units), std::back_inserter(notes));
@@ -587,172 +582,8 @@ class TaskMeasurement {
   TaskComparison result_;
 };
 
-// ---- masked tokens
-
-constexpr double kLongTest = 200'000;  // tokens of the text that are read
-
-// The share of masked tokens that are predicted, in percent, from rows (right, tokens) of sequences.
-class MaskedAccuracy final : public MeanLoss {
- public:
-  double value(std::span<const double> statistics) const override { return 100 * MeanLoss::value(statistics); }
-  std::string name() const override { return "Accuracy"; }
-};
-
-class MaskedMeasurement {
- public:
-  explicit MaskedMeasurement(const CompareConfig& config) : config_(config) {}
-
-  TaskComparison run() {
-    record_making(result_);
-    result_.processor = processor_name();
-    result_.units = {
-        .segment = "sequence", .token = "token", .word = "token", .text = "test text", .predicts_pieces = false};
-    result_.metrics = {{.key = "masked_loss",
-                        .name = "Loss",
-                        .lower_is_better = true,
-                        .meaning = "-log p / masked tokens, in nats",
-                        .decimals = 3},
-                       {.key = "accuracy", .name = "Accuracy", .meaning = "share of masked tokens"}};
-    systems_ = load_systems(config_, runs_, result_);
-    check_runs();
-    read_text();
-    if (systems_.size() == 1) result_.notes.emplace_back("There is only one system: nothing is compared.");
-    std::ranges::move(notes_on_conditions(conditions_of(runs_), systems_, {}, result_.units),
-                      std::back_inserter(result_.notes));
-    measure_systems();
-    result_.tests = test_pairs(systems_, scored_, result_.metrics);
-    result_.levels = levels_reached(conditions_of(runs_), result_.systems);
-    for (const SystemRuns& system : systems_) result_.calibration.emplace_back(calibration(scores_[system.runs[0]]));
-    if (runs_[0].config.objective == PretrainingKind::masked) break_down();
-    return std::move(result_);
-  }
-
- private:
-  void check_runs() {
-    length_ = runs_[0].config.longest();
-    for (const TrainedBertRun& run : runs_) {
-      run.run.check_fills_masks(run.facts.path);
-      length_ = std::min(length_, run.run.model->bert->options().max_positions);
-      if (run.run.tokenizer.hash() != runs_[0].run.tokenizer.hash()) {
-        throw UserError(fmt::format("{}: another vocabulary than {}, so other tokens would be masked", run.facts.path,
-                                    runs_[0].facts.path),
-                        "compare encoders of one vocabulary");
-      }
-      if (run.run.is_permuted() != runs_[0].run.is_permuted()) {
-        throw UserError(fmt::format("{}: another --objective than {}", run.facts.path, runs_[0].facts.path),
-                        "compare encoders of one objective");
-      }
-    }
-  }
-
-  // Masks and orders are a pure function of the text, the length and the seed.
-  void read_text() {
-    const DocumentCorpus corpus = DocumentCorpus::open(config_.test, runs_[0].run.tokenizer);
-    PretrainingData data(corpus, runs_[0].run.tokenizer,
-                         {.sequence_objective = SequenceObjective::none, .length = length_, .short_sequences = 0}, {},
-                         std::max<std::int64_t>(length_, 2048), /*seed=*/0,
-                         runs_[0].run.is_permuted() ? PretrainingKind::permuted : PretrainingKind::masked);
-    const std::int64_t batches = data.begin_epoch(0);
-    for (const TrainedBertRun& run : runs_) {
-      log::info("{}: reading {}", run.facts.path, corpus.name());
-      scores_.emplace_back();
-      std::int64_t tokens = 0;
-      for (std::int64_t b = 0; b < batches && static_cast<double>(tokens) < kLongTest; ++b) {
-        refuse_if_stopped();
-        tokens += read(run.run, data.batch(b), scores_.back());
-      }
-    }
-    result_.test = {.files = corpus.name(), .task = "masked tokens", .records = std::ssize(scores_[0]), .words = 0};
-    for (const TextScore& score : scores_[0]) result_.test.words += std::ssize(score.pieces);
-  }
-
-  // Adds the predicted tokens of each sequence of a batch; returns the number of tokens read.
-  std::int64_t read(const BertRun& run, const PretrainingBatch& from, std::vector<TextScore>& scores) {
-    const c10::InferenceMode inference;
-    const PretrainingBatch batch = on_device(from, run.model->parameters().front().device());
-    const Layout& layout = batch.input.tokens.layout;
-    const Selection masked = select(batch.masked, layout, batch.input.tokens.ids_M.device());
-    Pass pass = Pass::inference();
-    const at::Tensor hidden_KH = run.is_permuted()
-                                     ? run.model->bert->forward_queries(batch.input, batch.ranks_M, masked, pass)
-                                     : run.model->states_of_masked(batch.input, masked, pass);
-    const std::vector<ForcedPiece> pieces =
-        forced_pieces(run.model->predictions->transform(hidden_KH), run.model->bert->table(),
-                      run.model->predictions->bias, batch.labels_K);
-    const at::Tensor ids_M = from.input.tokens.ids_M;
-    std::size_t k = 0;
-    for (std::int64_t sequence = 0; sequence < layout.size(); ++sequence) {
-      TextScore& score = scores.emplace_back();
-      std::vector<std::size_t> kinds;
-      for (; k < pieces.size() && batch.masked[k] < layout.offsets[sequence + 1]; ++k) {
-        const auto id = ids_M[batch.masked[k]].item<std::int64_t>();
-        kinds.push_back(id == run.tokenizer.special().mask ? 0 : id == pieces[k].id ? 2 : 1);
-        score.pieces.push_back(pieces[k]);
-      }
-      if (scores_.size() == 1) replaced_by_.push_back(std::move(kinds));
-    }
-    return ids_M.size(0);
-  }
-
-  void measure_systems() {
-    const metrics::Resamples samples = resamples_for(scores_[0].size(), pairs_among(systems_.size()));
-    for (const std::vector<TextScore>& scores : scores_) {
-      metrics::Rows loss(loss_), right(accuracy_);
-      for (const TextScore& score : scores) {
-        const auto count = static_cast<double>(score.pieces.size());
-        loss.append(std::array{-score.log_prob(), count});
-        right.append(
-            std::array{static_cast<double>(std::ranges::count(score.pieces, true, &ForcedPiece::is_best)), count});
-      }
-      scored_.push_back({with_resamples(loss, samples), with_resamples(right, samples)});
-    }
-    for (const SystemRuns& system : systems_) {
-      System& shown = result_.systems.emplace_back(System{.name = system.name, .description = system.description});
-      for (const std::size_t number : system.runs) {
-        const TrainedBertRun& trained = runs_[number];
-        MeasuredRun& run =
-            shown.runs.emplace_back(MeasuredRun{.facts = trained.facts, .cost = trained.cost, .curve = trained.curve});
-        run.cost.parameters = count_parameters(*trained.run.model);
-        for (const ScoredOutput& scored : scored_[number]) run.quality.scores.push_back(estimate_of(scored));
-      }
-    }
-  }
-
-  void break_down() {
-    const Lines names = {"[MASK]", "another token", "the token itself"};
-    FoundByGroup found(names.size(),
-                       std::vector<std::vector<Found>>(systems_.size(), std::vector<Found>(replaced_by_.size())));
-    for (std::size_t s = 0; s < systems_.size(); ++s) {
-      for (std::size_t i = 0; i < replaced_by_.size(); ++i) {
-        for (std::size_t k = 0; k < replaced_by_[i].size(); ++k) {
-          Found& sequence = found[replaced_by_[i][k]][s][i];
-          ++sequence.all;
-          sequence.found += scores_[systems_[s].runs[0]][i].pieces[k].is_best ? 1 : 0;
-        }
-      }
-    }
-    result_.where.push_back({.id = "replacement",
-                             .title = "What stands in the place of the token",
-                             .measure = "accuracy in percent",
-                             .unit = "tokens",
-                             .groups = recall_by_group(names, found)});
-  }
-
-  const CompareConfig& config_;
-  const MeanLoss loss_;
-  const MaskedAccuracy accuracy_;
-  std::int64_t length_ = 0;
-  std::vector<TrainedBertRun> runs_;
-  std::vector<SystemRuns> systems_;
-  std::vector<std::vector<TextScore>> scores_;         // of each run and sequence
-  std::vector<std::vector<std::size_t>> replaced_by_;  // of each sequence and predicted token: the number of a name
-  std::vector<std::vector<ScoredOutput>> scored_;      // [run][metric]
-  TaskComparison result_;
-};
-
 }  // namespace
 
 TaskComparison compare_tasks(const CompareConfig& config) { return TaskMeasurement(config).run(); }
-TaskComparison compare_masked(const CompareConfig& config) { return MaskedMeasurement(config).run(); }
 
 }  // namespace attend
