@@ -23,6 +23,8 @@ using torch::Tensor;
 void start_with(const std::vector<std::string>& files, const Tokenizer& tokenizer, const ops::Weight& table_VE) {
   const torch::NoGradGuard no_grad;
   const std::int64_t width = table_VE.master().size(1);
+  std::vector<std::string> words;  // of each piece; empty if it is none
+  for (std::int32_t id = 0; id < tokenizer.size(); ++id) words.push_back(whole_word(tokenizer, id));
   std::map<std::int64_t, Tensor> rows;  // by id
   for (const std::string& file : files) {
     const std::string name = name_of_input(file);
@@ -35,11 +37,10 @@ void start_with(const std::vector<std::string>& files, const Tokenizer& tokenize
     std::unordered_map<std::string_view, std::int64_t> places;
     for (std::int64_t v = 0; v < std::ssize(given.words); ++v) places.emplace(given.words[v], v);
     std::int64_t found = 0;
-    for (std::int32_t id = 0; id < tokenizer.size(); ++id) {
-      const std::string word = whole_word(tokenizer, id);
-      if (word.empty()) continue;
-      auto place = places.find(word);
-      if (place == places.end()) place = places.find(metrics::lower_case(word));
+    for (std::int64_t id = 0; id < std::ssize(words); ++id) {
+      if (words[id].empty()) continue;
+      auto place = places.find(words[id]);
+      if (place == places.end()) place = places.find(metrics::lower_case(words[id]));
       if (place == places.end()) continue;
       ++found;
       rows.try_emplace(id, given.vectors_VE[place->second].clone());

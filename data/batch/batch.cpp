@@ -21,7 +21,7 @@ const LayoutTensors& Layout::on(torch::Device device) const {
   if (!t.offsets_B1.defined() || t.offsets_B1.device() != device) {
     const c10::InferenceMode training_may_follow(false);
     t.offsets_B1 = copy_to(torch::tensor(offsets, torch::kLong), device);
-    t.int_offsets_B1 = t.offsets_B1.to(torch::kInt);
+    t.int_offsets_B1.reset();
     const auto numbers = [&](std::int64_t count) { return torch::arange(count, t.offsets_B1.options()); };
     t.lengths_B = t.offsets_B1.diff();
     t.sentences_M = torch::repeat_interleave(t.lengths_B, std::optional(num_tokens()));
@@ -32,6 +32,15 @@ const LayoutTensors& Layout::on(torch::Device device) const {
   ensure(t.rows_M.size(0) == num_tokens() && t.padding_BT.sizes() == at::IntArrayRef({size(), max_length}),
          "a layout stays as it is once it has tensors");
   return t;
+}
+
+const torch::Tensor& Layout::int_offsets_on(torch::Device device) const {
+  on(device);
+  if (!tensors->int_offsets_B1.defined()) {
+    const c10::InferenceMode training_may_follow(false);
+    tensors->int_offsets_B1 = tensors->offsets_B1.to(torch::kInt);
+  }
+  return tensors->int_offsets_B1;
 }
 
 Layout single_tokens(std::int64_t sentences) {

@@ -24,7 +24,7 @@ struct TokenizerPair;
 // sentence.
 struct LayoutTensors {
   torch::Tensor offsets_B1;
-  torch::Tensor int_offsets_B1;  // the same as int32
+  torch::Tensor int_offsets_B1;  // the same as int32, of int_offsets_on
   torch::Tensor lengths_B;
   torch::Tensor sentences_M;  // the sentence of each token
   torch::Tensor places_M;     // its position in that sentence
@@ -42,6 +42,8 @@ struct Layout {
   // The tensors on `device`, cached for the device of the last call; from then on only append() may change the
   // sentences. Not thread-safe.
   const LayoutTensors& on(torch::Device device) const;
+  // The offsets as int32, which kernels of a GPU read; cached with the others.
+  const torch::Tensor& int_offsets_on(torch::Device device) const;
 
   std::int64_t size() const { return std::ssize(offsets) - 1; }
   std::int64_t num_tokens() const { return offsets.back(); }

@@ -63,8 +63,7 @@ struct HeadsForm {
   HeadEnergy energy = {};
   std::int64_t longest = 1;      // L: maximum number of keys of a sentence
   torch::Tensor biases_ND = {};  // [N, 2L - 1] or, for all heads, [1, 2L - 1], fp32; undefined: none
-  std::int64_t half_width =
-      0;  // if positive, biases_ND are those of a window: 0 for |j - i| up to it, -infinity beyond
+  std::int64_t half_width = 0;   // if positive, biases_ND are those of a window: 0 for |j - i| <= it, else -infinity
   torch::Tensor distance_keys = {}, distance_values = {};  // [L, H / N], fp32; undefined: none
   torch::Tensor newest_RH = {};                            // of steps: the queries of a layer, before a score maps them
   torch::Tensor biases_RNL = {};  // added to the energies of each of them, fp32; undefined: none

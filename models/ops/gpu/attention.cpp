@@ -167,8 +167,8 @@ Tensor fused_attention(const QueriesKeysValues& rows, const Layout& queries, con
   if (choice.kernel == Kernel::none) return {};
   const torch::Device device = rows.first.device();
   const Work work{.kernel = choice.kernel,
-                  .query_offsets = queries.on(device).int_offsets_B1,
-                  .key_offsets = keys.on(device).int_offsets_B1,
+                  .query_offsets = queries.int_offsets_on(device),
+                  .key_offsets = keys.int_offsets_on(device),
                   .max_queries = queries.max_length,
                   .max_keys = keys.max_length,
                   .heads = form.heads,
