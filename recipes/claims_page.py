@@ -7,10 +7,10 @@ import statistics
 from collections.abc import Callable
 
 import rates_page
-from page_parts import TEST, table
+from page_parts import table
 from recurrent_page import LENGTHS
-from scores import difference
-from variants_page import Difference, pooled_deviation
+from scores import gain_and_noise, pooled_deviation
+from variants_page import Difference, bleu_between_seeds
 
 HOLDS, NOT_HERE, NOISE, OPEN = "holds", "does not hold at this size", "within noise", "open"
 
@@ -38,28 +38,20 @@ def side_of(value, noise, direction):
     return (-1 if beyond else 1 if math.isfinite(noise) else 0) if direction == 0 else 0 if not beyond else 1 if value * direction > 0 else -1
 
 
-def gain_of(values, others):
-    """The difference of two means, and the sum of both standard deviations."""
-    return difference(values, others)[0], sum(statistics.stdev(side) for side in (values, others))
-
-
-def deviation_of(rows_of_kinds, number):
-    """The standard deviation of a number between seeds, pooled over the kinds with several."""
-    several = [[number(row) for row in rows] for rows in rows_of_kinds if len(rows) > 1]
-    freedom = sum(len(values) - 1 for values in several)
-    return math.sqrt(sum((len(values) - 1) * statistics.variance(values) for values in several) / freedom) if freedom else math.inf
-
-
 class Results:
     """What the claims are tested on: the rows of translation models by kind, those of rates, and single files by name."""
 
     def __init__(self, kinds, rates, file):
         self.kinds, self.rates, self.file = kinds, rates, file
 
+    def noise_of_loss(self):
+        """Two standard deviations of the difference of two held-out losses between seeds."""
+        return 2 * math.sqrt(2) * pooled_deviation([row["valid_loss"] for row in side] for side in self.kinds.values())
+
     def bleu(self, kind, other, direction):
         if kind not in self.kinds or other not in self.kinds:
             return None
-        found = Difference.of(self.kinds[kind], self.kinds[other], pooled_deviation(self.kinds))
+        found = Difference.of(self.kinds[kind], self.kinds[other], bleu_between_seeds(self.kinds))
         return Found(f"{found.mean:+.1f} BLEU, noise of seeds ± {found.seeds:.1f}", side_of(found.mean, found.seeds, direction))
 
     def alignment(self, kind, other, direction):
@@ -67,7 +59,7 @@ class Results:
             return None
         rows, others = ([row for row in self.kinds[name] if row["aer"]] for name in (kind, other))
         mean, base = (statistics.mean(row["aer"]["score"] for row in side) for side in (rows, others))
-        between = deviation_of([[row for row in side if row.get("aer")] for side in self.kinds.values()], lambda row: row["aer"]["score"])
+        between = pooled_deviation([row["aer"]["score"] for row in side if row.get("aer")] for side in self.kinds.values())
         noise = 2 * between * math.sqrt(1 / len(rows) + 1 / len(others))
         return Found(f"alignment error {mean:.1f} and {base:.1f} %, noise of seeds ± {noise:.1f}", side_of(mean - base, noise, direction))
 
@@ -77,7 +69,7 @@ class Results:
         if any(len(losses.get(name, {})) < rates_page.FEWEST for name in (family, other)):
             return None
         ours, theirs = (min(losses[name].values()) for name in (family, other))
-        noise = 2 * math.sqrt(2) * deviation_of(self.kinds.values(), lambda row: row["valid_loss"])
+        noise = self.noise_of_loss()
         return Found(f"held-out loss {ours:.3f} and {theirs:.3f} at {amount} M tokens, each at its best rate, noise of seeds ± {noise:.3f}",
                      side_of(ours - theirs, noise, direction))
 
@@ -99,7 +91,7 @@ class Results:
         if not found:
             return None
         ours, theirs = (found["models"][name]["tasks"][task] for name in (model, other))
-        gain, noise = gain_of(ours["scores"], theirs["scores"])
+        gain, noise = gain_and_noise(ours["scores"], theirs["scores"])
         return Found(f"{statistics.mean(ours['scores']):.1f} and {statistics.mean(theirs['scores']):.1f} {ours['metric']}, three seeds each",
                      side_of(gain, noise, direction))
 
@@ -109,7 +101,7 @@ class Results:
             return None
         sides = [[100 * seed["agreement"][distance]["right"] / seed["agreement"][distance]["pairs"] for seed in found["models"]["en-de"][name]]
                  for name in (model, other)]
-        gain, noise = gain_of(*sides)
+        gain, noise = gain_and_noise(*sides)
         return Found(f"{statistics.mean(sides[0]):.0f} and {statistics.mean(sides[1]):.0f} % of the pairs right at {distance} words, three seeds",
                      side_of(gain, noise, direction))
 
@@ -119,7 +111,7 @@ class Results:
         if not all(found):
             return None
         sides = [[seed["accuracy"][str(at)] for seed in row["seeds"]] for row, at in zip(found, (length, other_length))]
-        gain, noise = gain_of(*sides)
+        gain, noise = gain_and_noise(*sides)
         return Found(f"{statistics.mean(sides[0]):.0f} and {statistics.mean(sides[1]):.0f} % right at {length} and {other_length}, three seeds each",
                      side_of(gain, noise, direction))
 
@@ -130,7 +122,7 @@ class Results:
         if min(len(muon), len(adamw)) < rates_page.FEWEST:
             return None
         ours, theirs = (min(side.values()) for side in (muon, adamw))
-        noise = 2 * math.sqrt(2) * deviation_of(self.kinds.values(), lambda row: row["valid_loss"])
+        noise = self.noise_of_loss()
         return Found(f"held-out loss {ours:.3f} and {theirs:.3f} after {amount} M tokens, each at its best rate, noise of seeds ± {noise:.3f}",
                      side_of(ours - theirs, noise, -1))
 
@@ -140,7 +132,7 @@ class Results:
         found = {row["name"]: [run["quality"][report["metrics"][0]["key"]]["value"] for run in row["runs"]] for row in report["systems"]} if report else {}
         if system not in found or other not in found:
             return None
-        gain, noise = gain_of(found[system], found[other])
+        gain, noise = gain_and_noise(found[system], found[other])
         ours, theirs = (statistics.mean(found[name]) for name in (system, other))
         return Found(f"{ours:.1f} and {theirs:.1f} {report['metrics'][0]['name'].lower()} on {task}, three seeds each", side_of(gain, noise, direction))
 
@@ -193,7 +185,7 @@ class Results:
         if not found:
             return None
         sides = [[row["bleu"] for row in found["rows"] if row["guide"] == name] for name in (guide, other)]
-        gain, noise = gain_of(*sides)
+        gain, noise = gain_and_noise(*sides)
         return Found(f"{gain:+.1f} BLEU, three seeds each", side_of(gain, noise, direction))
 
     def attachment(self, name, read):

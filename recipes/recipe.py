@@ -73,6 +73,10 @@ def bleu_and_chrf(hypothesis, reference):
     return {metric: found[metric]["score"] for metric in ("bleu", "chrf")}
 
 
+def lines_of(file):
+    return file.read_text(encoding="utf-8").splitlines()
+
+
 def read(file):
     return json.loads(file.read_text(encoding="utf-8"))
 

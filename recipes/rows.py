@@ -78,6 +78,12 @@ def learn_tokenizer(model, folder, size, kind="bpe"):
         attend("vocab", "--input", folder / "train.en", folder / "train.de", "--type", kind, "--size", size, "--output", model)
 
 
+def write_first_pairs(args, folder, pairs):
+    for side in ("en", "de"):
+        lines = (args.text / f"train.{side}").read_text(encoding="utf-8").split("\n")[:pairs]
+        (folder / f"train.{side}").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
 def prepare_translation(args):
     """The tokenizer and the sacreBLEU that all rows of translation models share."""
     learn_tokenizer(args.runs / "multi30k.model", args.text, 8000)

@@ -35,8 +35,20 @@ def over_seeds(run, metric):
     return [scores[metric] for scores in read(run / "dev.json")]
 
 
+def gain_and_noise(values, others):
+    """The difference of two means, and the sum of both standard deviations, which a single value lacks: infinite."""
+    return (statistics.mean(values) - statistics.mean(others),
+            sum(statistics.stdev(side) if len(side) > 1 else math.inf for side in (values, others)))
+
+
 def difference(values, others):
-    """Of two means, and "better" or "worse" if it exceeds the sum of both standard deviations, which a single value lacks."""
-    gain = statistics.mean(values) - statistics.mean(others)
-    noise = sum(statistics.stdev(side) if len(side) > 1 else math.inf for side in (values, others))
+    """Of two means, and "better" or "worse" if it exceeds the noise."""
+    gain, noise = gain_and_noise(values, others)
     return gain, "" if abs(gain) <= noise else "better" if gain > 0 else "worse"
+
+
+def pooled_deviation(several):
+    """The standard deviation within groups of values, pooled over those with several; infinite if none has."""
+    several = [values for values in several if len(values) > 1]
+    freedom = sum(len(values) - 1 for values in several)
+    return math.sqrt(sum((len(values) - 1) * statistics.variance(values) for values in several) / freedom) if freedom else math.inf

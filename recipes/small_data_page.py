@@ -4,7 +4,7 @@ import statistics
 
 from page_parts import Bar, by_kind, chart, made, table
 from scores import deviation
-from variants_page import Difference, mean_bleu, pooled_deviation, values
+from variants_page import Difference, bleu_between_seeds, mean_bleu, values
 
 NAMES = {"transformer": "Transformer, 2 + 2 layers of 128", "bahdanau": "Bahdanau, width 128"}
 
@@ -46,7 +46,7 @@ def picture(kinds):
 def files(results):
     kinds = by_kind(results)
     models = [model for model in NAMES if model in kinds]
-    between_seeds = pooled_deviation(kinds)
+    between_seeds = bleu_between_seeds(kinds)
     several = sum(len(rows) > 1 for rows in kinds.values())
     noise = f"two standard deviations of the difference, from {between_seeds:.2f} BLEU, pooled over the {several} changes with several seeds"
     return {"small_data.svg": picture(kinds), "small_data.md": "\n".join([

@@ -8,7 +8,7 @@ from depth_picture import picture as depth_picture
 from page_parts import TEST, Bar, blanks, by_kind, chart, in_order, made, options, speed, spread, table, test_bleu
 from rates_page import note
 from recurrent_page import NAMES
-from scores import deviation
+from scores import deviation, pooled_deviation
 
 BASELINE = "transformer"
 GROUPS = ("positions", "self-attention", "projections", "norm", "sub-layers", "activation", "together", "score", "window", "heads",
@@ -28,11 +28,9 @@ def mean_bleu(rows):
     return statistics.mean(values(rows))
 
 
-def pooled_deviation(kinds):
-    """The standard deviation of BLEU between seeds, pooled over all kinds with several; infinite if none has."""
-    several = [values(rows) for rows in kinds.values() if len(rows) > 1]
-    freedom = sum(len(scores) - 1 for scores in several)
-    return math.sqrt(sum((len(scores) - 1) * statistics.variance(scores) for scores in several) / freedom) if freedom else math.inf
+def bleu_between_seeds(kinds):
+    """The standard deviation of BLEU between seeds, pooled over all kinds."""
+    return pooled_deviation(map(values, kinds.values()))
 
 
 @dataclasses.dataclass
@@ -135,7 +133,7 @@ def commands(kinds):
 
 
 def page(kinds, variants, rates):
-    between_seeds = pooled_deviation(kinds)
+    between_seeds = bleu_between_seeds(kinds)
     everything = [row for rows in kinds.values() for row in rows]
     several = sum(len(rows) > 1 for rows in kinds.values())
     noise = (f"two standard deviations of the difference, from {between_seeds:.2f} BLEU, the standard deviation between seeds "
