@@ -39,6 +39,14 @@ TEST(Phases, AreLengthsWithShares) {
   EXPECT_DOUBLE_EQ(phases[1].end, 1);
 }
 
+TEST(Phases, HaveTheirOwnMaskRateIfGiven) {
+  const auto phases = parse_phases({"128@1024:50%:0.3", "128:50%"}, "--phase", 4096);
+  EXPECT_EQ(phases[0].mask_rate, 0.3);
+  EXPECT_EQ(phases[0].max_tokens, 1024);
+  EXPECT_DOUBLE_EQ(phases[0].end, 0.5);
+  EXPECT_FALSE(phases[1].mask_rate);
+}
+
 TEST(Phases, AreOneWithoutAny) {
   const auto phases = short_first(0, 64, 4096);
   ASSERT_EQ(phases.size(), 1u);
@@ -65,7 +73,8 @@ TEST(Phases, ShortOnesFirstAreShorterThanTheRest) {
 
 TEST(Phases, WhatIsNoneIsRefused) {
   for (const char* text : {"", "128", "128:", "128:%", "128:90", "x:100%", "128@:100%", "128@99:100%", "128:0%",
-                           "7:100%", "128:99%", "128:101%", "128:nan%", "-128:100%", "128 :100%", "8192:100%"}) {
+                           "7:100%", "128:99%", "128:101%", "128:nan%", "-128:100%", "128 :100%", "8192:100%",
+                           "128:100%:", "128:100%:1.5", "128:100%0.3", "128:100%:nan", "%128:100"}) {
     EXPECT_THROW(parse_phases({text}, "--phase", 4096), UserError) << text;
   }
 }

@@ -18,19 +18,25 @@ namespace {
 struct Written {
   std::int64_t length, max_tokens;
   double percent;
+  std::optional<double> mask_rate;
 };
 
 std::optional<Written> read(std::string_view text, std::int64_t max_tokens) {
-  const auto colon = text.find(':');
-  if (colon == std::string_view::npos || !text.ends_with('%')) return std::nullopt;
-  const std::string_view sizes = text.substr(0, colon);
+  const auto colon = text.find(':'), sign = text.find('%');
+  if (colon == std::string_view::npos || sign == std::string_view::npos || sign < colon) return std::nullopt;
+  const std::string_view sizes = text.substr(0, colon), masks = text.substr(sign + 1);
   const auto at = sizes.find('@');
   const auto length = parse_number<std::int64_t>(sizes.substr(0, at));
   const auto tokens = at == std::string_view::npos ? max_tokens : parse_number<std::int64_t>(sizes.substr(at + 1));
-  const auto percent = parse_number<double>(text.substr(colon + 1, text.size() - colon - 2));
+  const auto percent = parse_number<double>(text.substr(colon + 1, sign - colon - 1));
   if (!length || !tokens || !percent) return std::nullopt;
+  std::optional<double> mask_rate;
+  if (!masks.empty()) {
+    mask_rate = masks.starts_with(':') ? parse_number<double>(masks.substr(1)) : std::nullopt;
+    if (!mask_rate || !(*mask_rate >= 0 && *mask_rate <= 1)) return std::nullopt;
+  }
   if (*length < 8 || *length > 65535 || !(*percent > 0 && *percent <= 100)) return std::nullopt;
-  return Written{*length, *tokens, *percent};
+  return Written{*length, *tokens, *percent, mask_rate};
 }
 
 }  // namespace
@@ -44,7 +50,7 @@ std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std
     const std::optional<Written> written = read(text, max_tokens);
     if (!written) {
       throw UserError(origin + ": \"" + text + "\" is not a valid phase",
-                      "write LENGTH:SHARE%, such as 128:90%, or 128@4096:90%");
+                      "write LENGTH:SHARE%, such as 128:90%, 128@4096:90% or 128:90%:0.3");
     }
     if (written->max_tokens < written->length) {
       throw UserError(origin + ": \"" + text + "\": a batch of " + std::to_string(written->max_tokens) +
@@ -52,7 +58,10 @@ std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std
                       "raise --max-tokens, or write LENGTH@MAX-TOKENS");
     }
     percent += written->percent;
-    phases.push_back({.length = written->length, .max_tokens = written->max_tokens, .end = percent / 100});
+    phases.push_back({.length = written->length,
+                      .max_tokens = written->max_tokens,
+                      .end = percent / 100,
+                      .mask_rate = written->mask_rate});
   }
   if (std::abs(percent - 100) > 1e-6) {
     throw UserError(origin + ": the shares of all phases sum to " + four_digits(percent) + "%",
@@ -130,6 +139,9 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
   const BlockOptions& block = model.stack.block;
   const bool counts_positions = !is_causal() || (!recurrent && have_tables(block.positions, block.self_attention));
   for (const Phase& phase : lengths(origins("phase"), max_tokens.value_or(kNoLimit))) {
+    if (phase.mask_rate && objective != PretrainingKind::masked) {
+      throw UserError(origins("phase") + ": only --objective masked has a mask rate", "leave the mask rate out");
+    }
     if (!counts_positions || phase.length <= model.stack.max_positions) continue;
     throw UserError(origins(phases.empty() ? "length" : "phase") + ": " + std::to_string(phase.length) +
                         " tokens, but the model has " + std::to_string(model.stack.max_positions) + " positions",

@@ -20,20 +20,23 @@
 namespace attend {
 
 // Pretraining in phases: short sequences for most of the updates and long ones at the end (arXiv 1810.04805, appendix
-// A.2), or small batches first, then larger ones.
+// A.2), or small batches first, then larger ones; fewer masks at the end (arXiv 2410.24159, section 3).
 //
 //   --phase 128:90% --phase 512:10%                                       two lengths
 //   --phase 128@1024:5% --phase 128@2048:5% --phase 128@4096:90%          growing batches
+//   --phase 128:50%:0.3 --phase 128:50%:0.15                              30 %, then 15 % of the tokens masked
 
 struct Phase {
   std::int64_t length = 0;      // tokens of a sequence
   std::int64_t max_tokens = 0;  // of a batch
   double end = 1;               // share of all updates after which the next phase starts
   bool pairs = true;            // false: single segments, even if the objective has pairs
+  std::optional<double> mask_rate = {};  // none: that of the run
 };
 
-// Parses phases as above, LENGTH[@MAX-TOKENS]:SHARE%; at least one. `max_tokens` is the default. Throws UserError,
-// named by `origin`, for an invalid phase, shares that do not sum to 100%, and a batch too small for a sequence.
+// Parses phases as above, LENGTH[@MAX-TOKENS]:SHARE%[:MASK-RATE]; at least one. `max_tokens` is the default. Throws
+// UserError, named by `origin`, for an invalid phase, shares that do not sum to 100%, and a batch too small for a
+// sequence.
 std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std::string& origin,
                                 std::int64_t max_tokens);
 
@@ -122,8 +125,8 @@ struct PretrainingConfig {
            .common = true});
     visit("phase", self.phases,
           {.help = "phases of training as LENGTH:SHARE%, such as 128:90% 512:10%: sequence lengths in turn, each for "
-                   "that share of the updates; LENGTH@MAX-TOKENS:SHARE% also sets the batch size; none: --length, "
-                   "after --short-first",
+                   "that share of the updates; LENGTH@MAX-TOKENS:SHARE% also sets the batch size, and "
+                   "LENGTH:SHARE%:MASK-RATE the mask rate; none: --length, after --short-first",
            .placeholder = "PHASE",
            .only = kEncoderSequences});
     visit("short-first", self.short_first,

@@ -48,7 +48,9 @@ PretrainingData PretrainingTask::data(const DocumentCorpus& corpus, const Maskin
 }
 
 PretrainingData PretrainingTask::training_data(std::int64_t phase) const {
-  return data(train_, config_.masking, combine_keys(config_.trainer.seed, phase), phases_.at(phase));
+  MaskingConfig masking = config_.masking;
+  masking.mask_rate = phases_.at(phase).mask_rate.value_or(masking.mask_rate);
+  return data(train_, masking, combine_keys(config_.trainer.seed, phase), phases_.at(phase));
 }
 
 std::int64_t PretrainingTask::phase_at(double share) const {
