@@ -84,13 +84,18 @@ def write_first_pairs(args, folder, pairs):
         (folder / f"train.{side}").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
 
-def prepare_translation(args):
-    """The tokenizer and the sacreBLEU that all rows of translation models share."""
-    learn_tokenizer(args.runs / "multi30k.model", args.text, 8000)
+def prepare_scores(args):
+    """The sacreBLEU that all rows of translation models share."""
     if not (args.runs / "venv" / "ready").exists():
         call(sys.executable, "-m", "venv", "--clear", args.runs / "venv")
         call(args.runs / "venv" / "bin" / "pip", "install", "--quiet", "sacrebleu==2.6.0")
         (args.runs / "venv" / "ready").touch()
+
+
+def prepare_translation(args):
+    """What all rows share that are trained on the whole text: the tokenizer, too."""
+    learn_tokenizer(args.runs / "multi30k.model", args.text, 8000)
+    prepare_scores(args)
 
 
 def train(run, options, folder, valid, tokenizer, updates, seed):
