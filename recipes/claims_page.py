@@ -7,10 +7,8 @@ import statistics
 from collections.abc import Callable
 
 import rates_page
-from page_parts import table
-from recurrent_page import LENGTHS
+from page_parts import LENGTHS, Difference, bleu_between_seeds, table
 from scores import gain_and_noise, pooled_deviation
-from variants_page import Difference, bleu_between_seeds
 
 HOLDS, NOT_HERE, NOISE, OPEN = "holds", "does not hold at this size", "within noise", "open"
 

@@ -71,7 +71,8 @@ def rows_of(text, rates, kinds, seeds=(1,)):
 
 def train(args, row, run, updates=None, *more, tokenizer="bpe"):
     place = row.text.folder(args)
-    rows.train(run, [*row.options, *more], place, args.text / "val", place / f"{tokenizer}.model", updates or row.text.updates, row.seed)
+    updates = updates or args.updates or row.text.updates
+    rows.train(run, [*row.options, *more], place, args.text / "val", place / f"{tokenizer}.model", updates, row.seed)
 
 
 def scores(args, row, run):
@@ -87,7 +88,9 @@ def result_of(args, name, row):
 
 
 def arguments(about, name, table):
-    return rows.parse(rows.parser(about, name, table), "multi30k_en_de_fr")
+    options = rows.parser(about, name, table)
+    options.add_argument("--updates", type=int, help="updates of every training, for a trial; rows are made without it")
+    return rows.parse(options, "multi30k_en_de_fr")
 
 
 def complete(args, table, result_of=result_of, train=train):

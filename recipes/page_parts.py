@@ -3,8 +3,13 @@
 import dataclasses
 import html
 import math
+import statistics
+
+from scores import pooled_deviation
 
 TEST, VALID = "test_2016_flickr", "val"
+LENGTHS = ("under 10", "10 to 19", "20 and more")
+FAMILIES = {"bahdanau": "Bahdanau", "luong": "Luong", "fixed": "No attention", "transformer": "Transformer"}
 
 
 def interval(score):
@@ -73,6 +78,37 @@ def by_kind(results):
     for row in sorted(results, key=lambda row: row["seed"]):
         kinds.get(row["kind"], []).append(row)
     return kinds
+
+
+def values(rows, metric="bleu"):
+    return [row["sets"][TEST][metric]["score"] for row in rows]
+
+
+def mean_bleu(rows):
+    return statistics.mean(values(rows))
+
+
+def bleu_between_seeds(kinds):
+    """The standard deviation of BLEU between seeds, pooled over all kinds."""
+    return pooled_deviation(map(values, kinds.values()))
+
+
+@dataclasses.dataclass
+class Difference:
+    """Of test BLEU between two kinds, and the difference that noise alone may make."""
+    mean: float
+    seeds: float      # two standard deviations of the difference between the means over seeds
+    sentences: float  # half of its bootstrap interval, for independent test sets
+
+    @staticmethod
+    def of(rows, others, between_seeds):
+        halves = [statistics.mean((test_bleu(row)["high"] - test_bleu(row)["low"]) / 2 for row in side) for side in (rows, others)]
+        return Difference(mean_bleu(rows) - mean_bleu(others), 2 * between_seeds * math.sqrt(1 / len(rows) + 1 / len(others)),
+                          math.hypot(*halves))
+
+    def beyond(self):
+        """The kinds of noise that it exceeds."""
+        return [name for name in ("seeds", "sentences") if abs(self.mean) > getattr(self, name)]
 
 
 def text_at(x, y, anchor, words, style=""):

@@ -3,10 +3,10 @@ amount."""
 
 import math
 
-from page_parts import Axis, legend, line_chart, line_picture, made, of_tokens, table
+from page_parts import FAMILIES, Axis, legend, line_chart, line_picture, made, of_tokens, table
 from recipe import read_all
 
-NAMES = {"bahdanau": "Bahdanau", "luong": "Luong", "fixed": "No attention", "transformer": "Transformer, 2 + 2 layers of 256"}
+NAMES = FAMILIES | {"transformer": "Transformer, 2 + 2 layers of 256"}
 COLOURS = {"bahdanau": ("#0969da", "#4493f8"), "luong": ("#9a6700", "#d29922"), "fixed": ("#59636e", "#9198a1"),
            "transformer": ("#1a7f37", "#3fb950")}
 OPTIMISERS = {"adamw": "AdamW", "muon": "Muon"}
@@ -33,7 +33,13 @@ def of_rate(rate):
     return f"{float(digits):g}e{int(exponent)}"
 
 
-def losses_table(found):
+def of_best(by_rate):
+    """The best rate; in brackets if no higher or no lower rate was tried."""
+    rate = best(by_rate)
+    return f"({of_rate(rate)})" if rate in (min(by_rate), max(by_rate)) else of_rate(rate)
+
+
+def losses_table(found, name_of=NAMES.get):
     rates = sorted({rate for by_rate in found.values() for rate in by_rate})
 
     def cell(by_rate, rate):
@@ -43,16 +49,15 @@ def losses_table(found):
         return f"{mark}{by_rate[rate]:.3f}{mark}"
 
     return table(["model", *map(of_rate, rates)],
-                 [[NAMES[kind], *(cell(by_rate, rate) for rate in rates)] for kind, by_rate in found.items()])
+                 [[name_of(kind), *(cell(by_rate, rate) for rate in rates)] for kind, by_rate in found.items()])
 
 
 def chosen_table(by_amount):
-    """The best rate by amount; in brackets if no higher or no lower rate was tried."""
+    """The best rate by amount."""
     def cell(by_rate):
         if len(by_rate) < FEWEST:
             return ""
-        rate = best(by_rate)
-        return f"({of_rate(rate)})" if rate in (min(by_rate), max(by_rate)) else of_rate(rate)
+        return of_best(by_rate)
 
     return table(["model", *map(of_tokens, by_amount)],
                  [[name, *(cell(found.get(kind, {})) for found in by_amount.values())] for kind, name in NAMES.items()])

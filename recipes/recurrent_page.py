@@ -1,10 +1,10 @@
 """The page of recipes/rnn_attention."""
 
-from page_parts import TEST, VALID, Bar, blanks, by_kind, chart, in_order, interval, made, options, section, speed, spread, table, test_bleu
+from page_parts import (LENGTHS, TEST, VALID, Bar, blanks, by_kind, chart, in_order, interval, made, options, section, speed, spread, table,
+                        test_bleu)
 from rates_page import note
 from scores import deviation
 
-LENGTHS = ("under 10", "10 to 19", "20 and more")
 NAMES = {
     "fixed": "no attention, the context once",
     "fixed_every": "no attention, the context at every step",

@@ -79,9 +79,13 @@ def learn_tokenizer(model, folder, size, kind="bpe"):
 
 
 def write_first_pairs(args, folder, pairs):
+    """Once: other rows may be reading them."""
     for side in ("en", "de"):
-        lines = (args.text / f"train.{side}").read_text(encoding="utf-8").split("\n")[:pairs]
-        (folder / f"train.{side}").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        file, part = folder / f"train.{side}", folder / f"train.{side}.part"
+        if not file.exists():
+            lines = (args.text / f"train.{side}").read_text(encoding="utf-8").split("\n")[:pairs]
+            part.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+            part.replace(file)
 
 
 def prepare_scores(args):

@@ -1,10 +1,7 @@
 """The page of recipes/small_data: what each option brings with 3,000 pairs, for both families, beside the noise of seeds."""
 
-import statistics
-
-from page_parts import Bar, by_kind, chart, made, table
-from scores import deviation
-from variants_page import Difference, bleu_between_seeds, mean_bleu, values
+from families_page import EFFECT, effect, loss_of
+from page_parts import Bar, bleu_between_seeds, by_kind, chart, made, mean_bleu, table
 
 NAMES = {"transformer": "Transformer, 2 + 2 layers of 128", "bahdanau": "Bahdanau, width 128"}
 
@@ -14,30 +11,21 @@ def change_of(kind):
     return kind.split("_", 1)[1].replace("_", " ") if "_" in kind else "baseline"
 
 
-def losses(rows):
-    return [row["best_loss"] for row in rows]
+def own_kinds(kinds, model):
+    """The changes of a baseline, the lowest loss first: with the noise of one seed, the loss orders more surely than BLEU."""
+    return sorted((kind for kind in kinds if kind.startswith(f"{model}_")), key=lambda kind: loss_of(kinds[kind]))
 
 
 def effects(kinds, model, between_seeds):
-    """A line per change, by held-out loss: with the noise of one seed, the loss orders more surely than BLEU."""
-    base = kinds[model]
-
-    def cells(kind):
-        rows = kinds[kind]
-        difference = Difference.of(rows, base, between_seeds)
-        loss = statistics.mean(losses(rows)) - statistics.mean(losses(base))
-        return [change_of(kind), str(len(rows)), f"{statistics.mean(losses(rows)):.3f}", "" if kind == model else f"{loss:+.3f}", deviation(values(rows)),
-                *(["", ""] if kind == model else [f"{difference.mean:+.1f}", ", ".join(difference.beyond())])]
-
-    own = sorted((kind for kind in kinds if kind.startswith(f"{model}_")), key=lambda kind: statistics.mean(losses(kinds[kind])))
-    return table(["change", "seeds", "loss, val", "change", "BLEU, test", "change", "beyond the noise of"], [cells(kind) for kind in [model, *own]])
+    return table(["change", "seeds", *EFFECT], [[change_of(kind), str(len(kinds[kind])), *effect(kinds[kind], kinds[model], between_seeds)]
+                                                for kind in [model, *own_kinds(kinds, model)]])
 
 
 def picture(kinds):
     bars = []
     for model, name in NAMES.items():
         if model in kinds:
-            own = sorted((kind for kind in kinds if kind.startswith(f"{model}_")), key=lambda kind: -mean_bleu(kinds[kind]))
+            own = own_kinds(kinds, model)
             bars += [Bar(name), Bar("baseline", "mark transformer", kinds[model], mean_bleu(kinds[model])),
                      *(Bar(change_of(kind), "mark", kinds[kind], mean_bleu(kinds[kind])) for kind in own)]
     return chart("BLEU on the test set with 3,000 pairs of text, by change of the training", bars)
@@ -54,8 +42,8 @@ def files(results):
         made(results, "small_data", "the first 3,000 pairs of Multi30k English-German", "small_data"),
         "Each row changes one option of a baseline, for as many updates. The baseline has dropout 0.3, label smoothing 0.1, AdamW with linear decay and "
         "the learning rate that is the best of those in the table by held-out loss. Changes are ordered by held-out loss, in nats per piece of val, at "
-        "its lowest; pieces of another tokenizer (unigram) are not comparable by loss. BLEU: test_2016_flickr, beam 5, the best checkpoint. Noise of "
-        f"seeds: {noise if several else 'unknown'}.\n",
+        "its lowest; pieces of another tokenizer (unigram) are not comparable by loss. BLEU and chrF: test_2016_flickr, beam 5, the best checkpoint, "
+        f"with 95 % intervals of seed 1. Noise of seeds: {noise if several else 'unknown'}.\n",
         "![BLEU on the test set of every change: its interval, and the scores of all its seeds](small_data.svg)\n",
         *(part for model in models for part in (f"## {NAMES[model]}\n", effects(kinds, model, between_seeds))),
     ])}

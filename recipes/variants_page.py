@@ -1,14 +1,13 @@
 """The page of recipes/transformer_variants: all its rows and those of recipes/rnn_attention in one table, with the noise of seeds and sentences."""
 
-import dataclasses
-import math
 import statistics
 
 from depth_picture import picture as depth_picture
-from page_parts import TEST, Bar, blanks, by_kind, chart, in_order, made, options, speed, spread, table, test_bleu
+from page_parts import (Bar, Difference, blanks, bleu_between_seeds, by_kind, chart, in_order, made, mean_bleu, options, speed, spread, table,
+                        values)
 from rates_page import note
 from recurrent_page import NAMES
-from scores import deviation, pooled_deviation
+from scores import deviation
 
 BASELINE = "transformer"
 GROUPS = ("positions", "self-attention", "projections", "norm", "sub-layers", "activation", "together", "score", "window", "heads",
@@ -18,37 +17,6 @@ CHANGES = GROUPS[:GROUPS.index("regularisation")]  # architectural modifications
 
 def name_of(kind):
     return "baseline (Transformer)" if kind == BASELINE else NAMES.get(kind, kind.replace("_", " "))
-
-
-def values(rows, metric="bleu"):
-    return [row["sets"][TEST][metric]["score"] for row in rows]
-
-
-def mean_bleu(rows):
-    return statistics.mean(values(rows))
-
-
-def bleu_between_seeds(kinds):
-    """The standard deviation of BLEU between seeds, pooled over all kinds."""
-    return pooled_deviation(map(values, kinds.values()))
-
-
-@dataclasses.dataclass
-class Difference:
-    """Of test BLEU between two kinds, and the difference that noise alone may make."""
-    mean: float
-    seeds: float      # two standard deviations of the difference between the means over seeds
-    sentences: float  # half of its bootstrap interval, for independent test sets
-
-    @staticmethod
-    def of(rows, others, between_seeds):
-        halves = [statistics.mean((test_bleu(row)["high"] - test_bleu(row)["low"]) / 2 for row in side) for side in (rows, others)]
-        return Difference(mean_bleu(rows) - mean_bleu(others), 2 * between_seeds * math.sqrt(1 / len(rows) + 1 / len(others)),
-                          math.hypot(*halves))
-
-    def beyond(self):
-        """The kinds of noise that it exceeds."""
-        return [name for name in ("seeds", "sentences") if abs(self.mean) > getattr(self, name)]
 
 
 def groups_of(kinds):
