@@ -138,7 +138,7 @@ def note(rows, results):
 
 def note_of_runs(folder, names):
     """note() for runs by the names of their rows, wherever these are in the folder of results."""
-    rows = [row for place in ("rnn_attention", "curves", "transformer_variants") for row in read_all(folder / place) if row["row"] in names]
+    rows = [row for place in ("rnn_attention", "transformer_variants") for row in read_all(folder / place) if row["row"] in names]
     rates = read_all(folder / "rates")
     return note(rows, rates) if rates else []
 
