@@ -7,9 +7,11 @@ import statistics
 from collections.abc import Callable
 
 import rates_page
-from page_parts import LENGTHS, Difference, bleu_between_seeds, table
+from page_parts import LENGTHS, Difference, bleu_between_seeds, table, values
 from scores import gain_and_noise, pooled_deviation
 
+# Names of kinds in recipes/rnn_attention and recipes/transformer_variants, which the claims read; empty: they read recipes/variants.
+OLD = {"luong": "luong_general", "width_64": "width_128", "feed-forward_128": "feed-forward_208", "feed-forward_512": "feed-forward_832"}
 HOLDS, NOT_HERE, NOISE, OPEN = "holds", "does not hold at this size", "within noise", "open"
 
 
@@ -55,11 +57,19 @@ class Results:
     def alignment(self, kind, other, direction):
         if kind not in self.kinds or other not in self.kinds:
             return None
-        rows, others = ([row for row in self.kinds[name] if row["aer"]] for name in (kind, other))
+        rows, others = ([row for row in self.kinds[name] if row.get("aer")] for name in (kind, other))
         mean, base = (statistics.mean(row["aer"]["score"] for row in side) for side in (rows, others))
         between = pooled_deviation([row["aer"]["score"] for row in side if row.get("aer")] for side in self.kinds.values())
         noise = 2 * between * math.sqrt(1 / len(rows) + 1 / len(others))
         return Found(f"alignment error {mean:.1f} and {base:.1f} %, noise of seeds ± {noise:.1f}", side_of(mean - base, noise, direction))
+
+    def little(self, kind, other, direction):
+        """BLEU with 3,000 pairs."""
+        sides = [[row for seed in ("", "_seed2", "_seed3") if (row := self.file(f"small_data/{name}{seed}.json"))] for name in (kind, other)]
+        if not all(sides):
+            return None
+        gain, noise = gain_and_noise(*map(values, sides))
+        return Found(f"{gain:+.1f} BLEU with 3,000 pairs, seeds: {len(sides[0])} and {len(sides[1])}", side_of(gain, noise, direction))
 
     def tuned(self, family, other, amount, direction):
         """Held-out losses, each at its best rate; their noise is that of the same model's other seeds."""
@@ -233,13 +243,11 @@ class Results:
             return None
         return Found(f"{at:.2f} nats per word after 128 tokens, the length of training, {beyond:.2f} after 256", side_of(beyond - at, 0.02, direction))
 
-    def rank(self):
-        found = {kind: self.kinds[kind][0]["watch"]["start"]["rank_one/encoder.12"] for kind in ("layers_12_post", "layers_12_pre")
-                 if kind in self.kinds}
-        if len(found) < 2:
+    def rank(self, post, pre):
+        if post not in self.kinds or pre not in self.kinds:
             return None
-        return Found(f"distance from rank one at the start {found['layers_12_post']:.2f} with post-norm, {found['layers_12_pre']:.2f} with pre-norm",
-                     1 if found["layers_12_pre"] > found["layers_12_post"] else -1)
+        ours, theirs = (self.kinds[kind][0]["watch"]["start"]["rank_one/encoder.12"] for kind in (post, pre))
+        return Found(f"distance from rank one at the start {ours:.2f} with post-norm, {theirs:.2f} with pre-norm", 1 if theirs > ours else -1)
 
 
 def sequences(row, length, other, other_length, direction):
@@ -247,13 +255,24 @@ def sequences(row, length, other, other_length, direction):
     return f"recipes/copy_and_recall --rows {rows}", lambda results: results.exact(row, length, other, other_length, direction)
 
 
-def recurrent(kind, other, direction):
-    return f"recipes/rnn_attention --rows {kind} {other}", lambda results: results.bleu(kind, other, direction)
+def rows_of(recipe, kinds, name, *args):
+    """Kinds of a table of translation models."""
+    named = [OLD.get(kind, kind) for kind in kinds]
+    shown = " ".join(kind for kind in named if kind != "transformer")
+    return f"recipes/{recipe if OLD else 'variants'} --rows {shown}", lambda results: getattr(results, name)(*named, *args)
+
+
+def recurrent(kind, other, direction, name="bleu"):
+    return rows_of("rnn_attention", (kind, other), name, direction)
 
 
 def variant(kind, direction, other="transformer"):
-    rows = kind if other == "transformer" else f"{kind} {other}"
-    return f"recipes/transformer_variants --rows {rows}", lambda results: results.bleu(kind, other, direction)
+    return rows_of("transformer_variants", (kind, other), "bleu", direction)
+
+
+def little(kind, direction):
+    rows = f"transformer_{kind}", "transformer"
+    return f"recipes/small_data --rows {' '.join(rows)}", lambda results: results.little(*rows, direction)
 
 
 def measured(command, name, *args):
@@ -266,7 +285,7 @@ CLAIMS = {
     "The bottleneck": [
         Claim("Attention translates better than one fixed vector", "Bahdanau et al. 2015, table 1", *recurrent("bahdanau", "fixed", 1)),
         Claim("A fixed vector forgets: it loses more on long sentences than attention does", "Cho et al. 2014; Bahdanau et al. 2015, figure 2",
-              *measured("recipes/rnn_attention --rows fixed bahdanau", "long_sentences", "fixed", "bahdanau")),
+              *rows_of("rnn_attention", ("fixed", "bahdanau"), "long_sentences")),
         Claim("The fixed vector should be an input of every step of the decoder", "Cho et al. 2014", *recurrent("fixed_every", "fixed", 1)),
         Claim("It cannot hold a sequence that is to be copied: 15 words", "Bahdanau et al. 2015", *sequences("copy_fixed", 15, "copy_luong", 15, -1)),
         Claim("Attention looks up one of many pairs: 40, trained on 1 to 10", "Graves et al. 2014, section 4.3",
@@ -278,31 +297,31 @@ CLAIMS = {
         Claim("Attention learns more than the diagonal", "Luong et al. 2015, section 5.4",
               *measured("recipes/looking_inside --runs luong", "replaced", "diagonal")),
         Claim("Weights by position alone do not align", "Luong et al. 2015, table 4",
-              *measured("recipes/rnn_attention --rows luong_location luong_general", "alignment", "luong_location", "luong_general", 1)),
-        Claim("Coverage lowers the alignment error", "Tu et al. 2016", *measured(
-            "recipes/rnn_attention --rows luong_additive_coverage luong_additive", "alignment", "luong_additive_coverage", "luong_additive", -1)),
+              *recurrent("luong_location", "luong", 1, "alignment")),
+        Claim("Coverage lowers the alignment error", "Tu et al. 2016",
+              *recurrent("luong_additive_coverage", "luong_additive", -1, "alignment")),
         Claim("Coverage translates better", "Tu et al. 2016", *recurrent("luong_additive_coverage", "luong_additive", 1)),
     ],
     "Scores and windows": [
-        Claim("Global attention: dot is better than general", "Luong et al. 2015, section 5.3", *recurrent("luong_dot", "luong_general", 1)),
+        Claim("Global attention: dot is better than general", "Luong et al. 2015, section 5.3", *recurrent("luong_dot", "luong", 1)),
         Claim("Additive scores are better than multiplicative ones", "Britz et al. 2017", *recurrent("luong_additive", "luong_dot", 1)),
-        Claim("Scores by location are the worst", "Luong et al. 2015, table 4", *recurrent("luong_location", "luong_general", -1)),
+        Claim("Scores by location are the worst", "Luong et al. 2015, table 4", *recurrent("luong_location", "luong", -1)),
         Claim("A dot product should be scaled", "Vaswani et al. 2017, section 3.2.1", *recurrent("luong_scaled_dot", "luong_dot", 1),
               "One head of 256 in an RNN: the states are bounded by tanh, so energies do not grow as they do in a Transformer"),
-        Claim("Predictive windows (local-p) are the best", "Luong et al. 2015, table 4", *recurrent("luong_general_local_p", "luong_general", 1),
+        Claim("Predictive windows (local-p) are the best", "Luong et al. 2015, table 4", *recurrent("luong_general_local_p", "luong", 1),
               "No cause found in two searches: the equations and gradients are those of the paper and of its authors' code. Not the cut: sentences "
               "under 10 words, which nearly fit the window, lose as much as others (4.0 of 38.0 BLEU)"),
         Claim("Monotonic windows (local-m) are better than global attention", "Luong et al. 2015, table 4",
-              *recurrent("luong_general_local_m", "luong_general", 1)),
-        Claim("Input feeding helps", "Luong et al. 2015, table 1", *recurrent("luong_general", "luong_general_no_feeding", 1)),
-        Claim("Linear attention is as good as softmax", "Katharopoulos et al. 2020", *recurrent("luong_elu1", "luong_general", 0),
+              *recurrent("luong_general_local_m", "luong", 1)),
+        Claim("Input feeding helps", "Luong et al. 2015, table 1", *recurrent("luong", "luong_general_no_feeding", 1)),
+        Claim("Linear attention is as good as softmax", "Katharopoulos et al. 2020", *recurrent("luong_elu1", "luong", 0),
               "With elu(x) + 1 no weight can be near 0 or 1: alignments stay blurred"),
-        Claim("LSTM cells are better than GRU cells", "Britz et al. 2017", *recurrent("luong_general", "luong_general_gru", 1)),
-        Claim("Gates are better than plain tanh cells", "Hochreiter and Schmidhuber 1997", *recurrent("luong_general", "luong_general_tanh", 1)),
+        Claim("LSTM cells are better than GRU cells", "Britz et al. 2017", *recurrent("luong", "luong_general_gru", 1)),
+        Claim("Gates are better than plain tanh cells", "Hochreiter and Schmidhuber 1997", *recurrent("luong", "luong_general_tanh", 1)),
     ],
     "Hard and soft": [
-        Claim("Hard attention is as good as soft attention", "Xu et al. 2015, table 1", *recurrent("luong_general_hard", "luong_general", 0)),
-        Claim("Scheduled sampling helps", "Bengio et al. 2015, table 1", *recurrent("luong_general_sampling", "luong_general", 1)),
+        Claim("Hard attention is as good as soft attention", "Xu et al. 2015, table 1", *recurrent("luong_general_hard", "luong", 0)),
+        Claim("Scheduled sampling helps", "Bengio et al. 2015, table 1", *recurrent("luong_general_sampling", "luong", 1)),
     ],
     "Self-attention": [
         Claim("The Transformer is better than recurrent attention", "Vaswani et al. 2017, table 2",
@@ -343,7 +362,7 @@ CLAIMS = {
         Claim("Without them, a deep stack is worse, too", "Dong et al. 2021", *variant("layers_12_pre_no_residual", -1, "layers_12_pre")),
         Claim("Deep stacks need pre-norm", "Xiong et al. 2020", *variant("layers_12_pre", 1, "layers_12_post")),
         Claim("Post-norm lets the tokens of a sentence become equal", "Dong et al. 2021",
-              *measured("recipes/transformer_variants --rows layers_12_post layers_12_pre", "rank")),
+              *rows_of("transformer_variants", ("layers_12_post", "layers_12_pre"), "rank")),
         Claim("RMS norm is as good as layer norm", "Zhang and Sennrich 2019", *variant("norm-kind_rms", 0)),
         Claim("Batch norm is worse than layer norm", "Shen et al. 2020", *variant("norm-kind_batch", -1)),
         Claim("Feed-forward layers are needed", "Dong et al. 2021", *variant("no_feed-forward", -1)),
@@ -353,11 +372,11 @@ CLAIMS = {
     ],
     "Size and regularisation": [
         Claim("One layer is worse than several", TABLE_3, *variant("layers_1", -1)),
-        Claim("Half the width is worse: published -1.3", TABLE_3, *variant("width_128", -1)),
-        Claim("Half the feed-forward layer is worse: published -0.4", TABLE_3, *variant("feed-forward_208", -1)),
-        Claim("Twice the feed-forward layer is better: published +0.4", TABLE_3, *variant("feed-forward_832", 1)),
-        Claim("Dropout is needed: published -1.2 without", TABLE_3, *variant("dropout_0", -1)),
-        Claim("Label smoothing helps: published -0.5 without", TABLE_3, *variant("label-smoothing_0", -1)),
+        Claim("Half the width is worse: published -1.3", TABLE_3, *variant("width_64", -1)),
+        Claim("Half the feed-forward layer is worse: published -0.4", TABLE_3, *variant("feed-forward_128", -1)),
+        Claim("Twice the feed-forward layer is better: published +0.4", TABLE_3, *variant("feed-forward_512", 1)),
+        Claim("Dropout is needed: published -1.2 without", TABLE_3, *little("dropout_0", -1)),
+        Claim("Label smoothing helps: published -0.5 without", TABLE_3, *little("label-smoothing_0", -1)),
     ],
     "Heads": [
         Claim("One head is worse than several: published -0.6", TABLE_3, *variant("heads_1", -1)),
