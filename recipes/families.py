@@ -65,7 +65,7 @@ def rows_of(text, rates, kinds, seeds=(1,)):
     """The rows of kinds {KIND: change} by name, with the learning rate of each family."""
     def row(kind, seed):
         family = family_of(kind)
-        options = COMMON | {"max-tokens": text.max_tokens, "learning-rate": rates.get(family)} | FAMILIES[family] | kinds[kind]
+        options = COMMON | {"max-tokens": text.max_tokens, "learning-rate": rates[family]} | FAMILIES[family] | kinds[kind]
         return Row(kind, seed, words(options), text, family, kinds[kind])
 
     return {name: row(of.kind, of.seed) for name, of in rows.rows_of(kinds, seeds).items()}

@@ -44,6 +44,9 @@ def at_best_rates(results):
     return {kind: kinds[kind if kind in FAMILIES else best[kind]] for kind in best if kind in kinds or kind not in FAMILIES}
 
 
+EFFECT = ["loss, val", "change", "BLEU, test", "chrF, test", "BLEU over seeds", "difference", "beyond the noise of"]
+
+
 def effect(rows, base, between_seeds):
     """Cells of a table: losses and scores, and their differences to those of the baseline."""
     difference = Difference.of(rows, base, between_seeds)
@@ -51,9 +54,6 @@ def effect(rows, base, between_seeds):
     return [f"{loss_of(rows):.3f}", "" if rows is base else f"{loss_of(rows) - loss_of(base):+.3f}", interval(first["bleu"]), interval(first["chrf"]),
             deviation(values(rows)) if len(rows) > 1 else "",
             *(["", ""] if rows is base else [f"{difference.mean:+.1f}", ", ".join(difference.beyond())])]
-
-
-EFFECT = ["loss, val", "change", "BLEU, test", "chrF, test", "BLEU over seeds", "difference", "beyond the noise of"]
 
 
 def groups_of(kinds, families):
@@ -149,8 +149,8 @@ def files(results):
     return found | {"variants.md": "\n".join([
         "# Parts of recurrent attention and of the Transformer\n",
         made(results, "variants", "the first 10,000 pairs of Multi30k English-German", "variants"),
-        f"Each row changes one part of its family's baseline, which has width 128, dropout 0.3, label smoothing 0.1 and AdamW with linear decay, and is trained "
-        f"on {spread(row['tokens'] / 1e6 for row in results if row['group'] != 'length')} million target tokens (group \"length\": twice as many). "
+        "Each row changes one part of its family's baseline, which has width 128, dropout 0.3, label smoothing 0.1 and AdamW with linear decay, and is "
+        f"trained on {spread(row['tokens'] / 1e6 for row in results if row['group'] != 'length')} million target tokens (group \"length\": twice as many). "
         "Learning rates are chosen by held-out loss, in nats per piece of val, at its lowest; rows of several rates are shown at their best. The "
         "Transformer's rows have its parameters, except in the group \"size\", without feed-forward or \"as it is\". BLEU and chrF: "
         "test_2016_flickr, beam 5, the best checkpoint, with 95 % intervals of sacreBLEU's bootstrap, of seed 1. AER: alignment error rate in percent "
