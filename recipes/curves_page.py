@@ -1,9 +1,9 @@
-"""The page of recipes/curves: BLEU by amount of text, with one line per family, each at its best learning rate."""
+"""The page of recipes/curves: BLEU by amount of text, with one line per family."""
 
 import math
 
 from page_parts import FAMILIES, Axis, interval, legend, line_chart, line_picture, made, table, test_bleu
-from rates_page import COLOURS, of_best
+from rates_page import COLOURS
 
 WIDTH, HEIGHT, LEFT, TOP = 420, 280, 48, 44
 OTHERS = [family for family in FAMILIES if family != "transformer"]
@@ -63,14 +63,12 @@ def files(results, variants):
             for family, by_pairs in trials.items()}
     amounts = sorted({pairs for rows in best.values() for pairs in rows})
     found = {family: gap for family in OTHERS if (gap := gaps(best, family))}
-    rates = [(FAMILIES[family], {pairs: of_best({rate: row["best_loss"] for rate, row in rows.items()}) for pairs, rows in by_pairs.items()})
-             for family, by_pairs in trials.items()]
     return {"curves.svg": picture(best, amounts), "curves.md": "\n".join([
         "# BLEU by amount of text\n",
         made(results, "curves", "Multi30k English-German", "curves"),
         "The families of [variants](variants.md), whose rows are those of 10,000 pairs: width 128, on the first pairs of the text, with a joint "
         "tokenizer of 1,000, 2,000, 4,000 and 8,000 pieces for 1,000, 3,000, 10,000 and 29,000 pairs; 1,500 updates, 4,500 with 29,000 pairs. Each "
-        "family has the learning rate that is the best at its amount by held-out loss. BLEU: test_2016_flickr, beam 5, the best checkpoint by "
+        "family has the learning rate that is the best with 10,000 pairs by held-out loss. BLEU: test_2016_flickr, beam 5, the best checkpoint by "
         "held-out loss, one seed, with 95 % intervals.\n",
         "![BLEU by amount of text](curves.svg)\n",
         by_amount("BLEU", amounts, [(FAMILIES[family], {pairs: interval(test_bleu(row)) for pairs, row in rows.items()})
@@ -78,8 +76,7 @@ def files(results, variants):
         *(["## Where the Transformer crosses them\n", by_amount("Transformer minus", amounts, [
             (FAMILIES[family], {pairs: f"{value:+.1f}" for pairs, value in gap.items()}) for family, gap in found.items()]),
            "\n".join(crossing(family, gap) for family, gap in found.items()) + "\n"] if found else []),
-        "## Learning rates\n\nThe best by held-out loss, and that loss; in brackets: no rate beyond it was tried.\n",
-        by_amount("learning rate", amounts, rates),
+        "## Held-out loss\n\nNats per piece of val, whose pieces differ by amount.\n",
         by_amount("loss, val", amounts, [(FAMILIES[family], {pairs: f"{row['best_loss']:.3f}" for pairs, row in rows.items()})
                                          for family, rows in best.items()]),
     ])}
