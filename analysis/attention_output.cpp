@@ -136,7 +136,7 @@ std::vector<AttentionMaps> attention_maps(const TranslationRun& run, const std::
                       [&](const PiecePair&, const SentenceAttention& attention) {
                         maps.push_back(maps_of(attention, AttentionPlace::cross, {}));
                       });
-  for (std::size_t i = 0; i < source.size(); ++i) pairs.add(pair_in_pieces(run.tokenizers, {source[i]}, target[i]));
+  for (std::size_t i = 0; i < source.size(); ++i) pairs.add(pair_in_pieces(run.tokenizers, source[i], target[i]));
   pairs.finish();
   return maps;
 }

@@ -79,7 +79,7 @@ std::vector<HeadStatistics> attention_statistics(const TranslationRun& run, cons
                         }
                         ++line;
                       });
-  for (std::size_t i = 0; i < source.size(); ++i) pairs.add(pair_in_pieces(run.tokenizers, {source[i]}, target[i]));
+  for (std::size_t i = 0; i < source.size(); ++i) pairs.add(pair_in_pieces(run.tokenizers, source[i], target[i]));
   pairs.finish();
   std::vector<HeadStatistics> result;
   for (const auto& [place, tally] : tallies) {

@@ -136,8 +136,8 @@ std::vector<LengthTime> times_by_length(const TrainedRun& trained, const std::ve
   Translator translator(*trained.run.model, trained.run.tokenizers, alone);
   std::vector<LengthTime> times;
   for (const LengthGroup& group : length_groups(sources)) {
-    std::vector<SourceLine> lines;
-    for (const std::size_t i : group.sentences | std::views::take(kSentences)) lines.push_back({sources[i]});
+    std::vector<std::string> lines;
+    for (const std::size_t i : group.sentences | std::views::take(kSentences)) lines.push_back(sources[i]);
     const auto start = std::chrono::steady_clock::now();
     translator.translate(lines);
     times.push_back(
@@ -160,9 +160,8 @@ SystemOutputs translate_test_set(const TrainedRun& trained, const std::vector<st
   SystemOutputs outputs;
   WorkProgress progress({.unit = "sentences", .total = std::ssize(sources)});
   Translator translator(*trained.run.model, trained.run.tokenizers, config, &progress);
-  const std::vector<SourceLine> lines = unlabelled(sources);
   const auto start = std::chrono::steady_clock::now();
-  auto translations = translator.translate(lines);
+  auto translations = translator.translate(sources);
   outputs.seconds = seconds_since(start);
   progress.clear();
   for (std::vector<Translation>& best : translations) {
@@ -170,7 +169,7 @@ SystemOutputs translate_test_set(const TrainedRun& trained, const std::vector<st
     outputs.translations.push_back(std::move(best.front()));
   }
   const std::int32_t unknown = trained.run.tokenizers.tgt.special().unk;
-  for (const TextScore& one : score(trained.run, lines, references, scoring)) {
+  for (const TextScore& one : score(trained.run, sources, references, scoring)) {
     outputs.references.add(one);
     for (const ForcedPiece& piece : one.pieces) outputs.unknown_pieces += piece.id == unknown;
   }

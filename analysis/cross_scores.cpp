@@ -94,8 +94,7 @@ std::optional<double> mean_of(const std::vector<double>& log_probs, std::span<co
 
 ModelScores score_translations(const TranslationRun& run, std::size_t own, const TranslatedText& text,
                                const CrossScoring& config, WorkProgress* progress) {
-  const std::vector<SourceLine> source = unlabelled(text.source);
-  ModelScores scores{.outputs = {}, .reference = score(run, source, text.reference, config.scoring, progress)};
+  ModelScores scores{.outputs = {}, .reference = score(run, text.source, text.reference, config.scoring, progress)};
   for (std::size_t s = 0; s < text.outputs.size(); ++s) {
     std::vector<std::string> output;
     std::vector<double> found;
@@ -103,7 +102,8 @@ ModelScores score_translations(const TranslationRun& run, std::size_t own, const
       output.push_back(translation.text);
       found.push_back(translation.hypothesis.log_prob);
     }
-    scores.outputs.push_back(s == own ? found : log_probs_of(score(run, source, output, config.scoring, progress)));
+    scores.outputs.push_back(s == own ? found
+                                      : log_probs_of(score(run, text.source, output, config.scoring, progress)));
   }
   if (config.search) scores.search_errors = errors_of_search(run, scores, own, text, *config.search);
   return scores;

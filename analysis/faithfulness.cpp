@@ -62,10 +62,10 @@ class EditedRun {
     WorkProgress progress({.unit = "sentences", .total = std::ssize(given_.links)});
     std::vector<SentenceLoss> losses;
     for (std::size_t i = 0; i < given_.links.size(); ++i) {
-      const SourceLine& source = given_.sources[i];
+      const std::string& source = given_.sources[i];
       const std::string& target = given_.targets[i];
       const GivenWeights weights(links_of_pieces(given_.links[i],
-                                                 pieces_by_word(run_.tokenizers.src, source.text, most_source),
+                                                 pieces_by_word(run_.tokenizers.src, source, most_source),
                                                  pieces_by_word(run_.tokenizers.tgt, target, kMostPieces)));
       linked_pieces += weights.linked();
       config.edit = &weights;
@@ -311,9 +311,6 @@ class FaithfulnessMeasurement {
     if (config_.test.empty()) {
       throw UserError("--test is missing: " + config_.run + " translates",
                       "give sentences and their translations, --test SOURCE TARGET");
-    }
-    if (run.tokenizers.factors.count() > 0) {
-      throw UserError(config_.run + ": it reads source factors", "give a run without --source-factors");
     }
     if (num_cross_layers(run) == 0) {
       throw UserError(config_.run + ": its decoder has no attention to the source", "give a run with attention");

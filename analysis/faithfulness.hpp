@@ -21,7 +21,7 @@ namespace attend {
 
 // Sentences and their given translations, parallel.
 struct GivenTranslations {
-  std::vector<SourceLine> sources;
+  std::vector<std::string> sources;
   std::vector<std::string> targets;
   std::vector<std::vector<Link>> links = {};  // between the words of each pair, or empty
 };

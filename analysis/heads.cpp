@@ -91,10 +91,6 @@ class HeadMeasurement {
 
  private:
   void measure(const TranslationRun& run) {
-    if (run.tokenizers.factors.count() > 0) {
-      throw UserError(study_.run + ": it reads source factors, which are not among the sentences that are read",
-                      "give a run without --source-factors");
-    }
     if (has_recurrent_attention(run.options)) {
       freeze(*run.model, study_.use.precision);
       replace(run);

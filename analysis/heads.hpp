@@ -93,9 +93,9 @@ bool translates_recurrently(const std::filesystem::path& run);
 // of a causal Transformer. The loss of silenced heads is that of masked pieces (BERT), of all pieces (language model),
 // or of the translations in `test`; heads are not silenced without these, or in a BERT without a head for masked
 // pieces. For a recurrent translation run, only `test` is read. The caller has checked the run (check_attends).
-// UserError for a run that cannot be pruned although a share is given, whose encoder has no weights, that reads source
-// factors, or whose tokenizer knows no word of the data; for data without a relation between words that the model sees;
-// and as in read_word_links. Interrupted after SIGINT or SIGTERM.
+// UserError for a run that cannot be pruned although a share is given, whose encoder has no weights, or whose tokenizer
+// knows no word of the data; for data without a relation between words that the model sees; and as in read_word_links.
+// Interrupted after SIGINT or SIGTERM.
 HeadReport study_heads(const HeadStudy& study);
 
 }  // namespace attend

@@ -64,7 +64,7 @@ Batch batch_of(const TranslationRun& run, const std::vector<std::string>& source
                const std::vector<std::string>& target) {
   std::vector<std::vector<std::int32_t>> sources, targets;
   for (std::size_t i = 0; i < source.size(); ++i) {
-    const PiecePair pair = pair_in_pieces(run.tokenizers, {source[i]}, target[i]);
+    const PiecePair pair = pair_in_pieces(run.tokenizers, source[i], target[i]);
     if (pair.source_pieces.empty()) continue;
     std::vector<std::int32_t>& ids = sources.emplace_back(ids_of(pair.source_pieces));
     ids.resize(std::min(ids.size(), most_source_pieces(*run.model)));

@@ -87,8 +87,7 @@ std::vector<Translation> best_translations(const NamedSearch& search, const Tran
                                            const std::vector<std::string>& sources) {
   WorkProgress progress({.unit = "sentences", .total = std::ssize(sources)});
   std::vector<Translation> best;
-  for (auto& found :
-       Translator(*run.model, run.tokenizers, search.translator, &progress).translate(unlabelled(sources))) {
+  for (auto& found : Translator(*run.model, run.tokenizers, search.translator, &progress).translate(sources)) {
     best.push_back(std::move(found.front()));
   }
   progress.clear();
@@ -105,7 +104,7 @@ std::vector<BeamPoint> beam_points(const TranslationRun& run, const std::vector<
   config.mbr = 0;
   for (const std::int64_t beam : kComparedBeams) {
     config.search.beam = beam;
-    const auto translations = Translator(*run.model, run.tokenizers, config, progress).translate(unlabelled(source));
+    const auto translations = Translator(*run.model, run.tokenizers, config, progress).translate(source);
     metrics::Tally tally(metric);
     double log_prob = 0, searched = 0;
     for (std::size_t i = 0; i < source.size(); ++i) {

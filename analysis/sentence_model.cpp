@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <spdlog/fmt/fmt.h>
 
-#include "core/error.hpp"
 #include "models/layers/layers.hpp"
 
 namespace attend {
@@ -70,13 +69,7 @@ SentenceModel SentenceModel::of(const LanguageRun& run) {
 }
 
 SentenceModel SentenceModel::load(const std::string& run, const std::string& checkpoint, torch::Device device) {
-  const AnyRun loaded = load_run(run, checkpoint, device);
-  if (const auto* translation = std::get_if<TranslationRun>(&loaded);
-      translation != nullptr && translation->tokenizers.factors.count() > 0) {
-    throw UserError(run + ": trained with --source-factors, which the sentences of --data do not have",
-                    "give a run without source factors");
-  }
-  return std::visit([](const auto& any) { return of(any); }, loaded);
+  return std::visit([](const auto& any) { return of(any); }, load_run(run, checkpoint, device));
 }
 
 void SentenceModel::randomise(std::uint64_t seed) const {

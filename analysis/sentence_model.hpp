@@ -34,7 +34,7 @@ struct SentenceModel {
   static SentenceModel of(const TextRun& run);
   static SentenceModel of(const LanguageRun& run);
 
-  // Any run. Throws UserError naming it if it reads source factors, which sentences with trees do not have.
+  // Any run.
   static SentenceModel load(const std::string& run, const std::string& checkpoint, torch::Device device);
 
   // Replaces all weights by the initial ones of a training with this seed.

@@ -74,7 +74,7 @@ class ExplainedClassifier {
 
 // For each target position of a pair, the end of sentence included. The tokens are the source pieces, without their
 // end. The explanations are the last layer's attention to the source: its mean over heads and, if there are several,
-// its maximum. The pair has source pieces, but no source factors. Time and memory grow with source × target pieces².
+// its maximum. The pair has source pieces. Time and memory grow with source × target pieces².
 std::vector<TokenImportance> importance_of_source(const TranslationRun& run, const PiecePair& pair);
 
 }  // namespace attend

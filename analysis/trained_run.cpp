@@ -179,13 +179,6 @@ TrainingRecord training_record(const fs::path& path, const std::string& checkpoi
   return record;
 }
 
-void refuse_source_factors(const TranslationRun& run, const fs::path& path) {
-  if (run.tokenizers.factors.count() == 0) return;
-  throw UserError(path.string() + ": trained with --source-factors, which a comparison does not read",
-                  "use attend translate --source-factors, and attend evaluate for its output");
-}
-void refuse_source_factors(const auto& /*run*/, const fs::path& /*path*/) {}
-
 }  // namespace
 
 template <class SomeRun, class Config>
@@ -193,7 +186,6 @@ RecordedRun<SomeRun, Config> RecordedRun<SomeRun, Config>::load(const fs::path& 
                                                                 torch::Device device) {
   refuse_foreign_checkpoint(path, checkpoint);
   auto run = load_run_as<SomeRun>(path, checkpoint, device);
-  refuse_source_factors(run, path);
   const auto config = read_config<Config>(path / "config.toml", UnknownKeys::ignore);
   const std::int64_t seed = config.trainer.seed;
   return {training_record(path, checkpoint, seed), std::move(run), config};

@@ -34,12 +34,11 @@ namespace {
 
 // Observes each line with its best translation.
 void observe_own(const AttentionCommandConfig& config, const TranslationRun& trained, InputLines& input,
-                 FactorReader& factors, PairAttention& pairs) {
+                 PairAttention& pairs) {
   Translator translator(*trained.model, trained.tokenizers, config.translator);
-  std::deque<SourceLine> lines;  // read and not yet translated
-  const auto next = [&](SourceLine& line) {
-    const bool more = input.next(line.text);
-    if (more) factors.add_to(line);
+  std::deque<std::string> lines;  // read and not yet translated
+  const auto next = [&](std::string& line) {
+    const bool more = input.next(line);
     if (more) lines.push_back(line);
     return more;
   };
@@ -52,11 +51,9 @@ void observe_own(const AttentionCommandConfig& config, const TranslationRun& tra
   translator.warn_of_cut();
 }
 
-void observe_targets(const TranslationRun& trained, InputLines& input, FactorReader& factors, AlignedLines& targets,
-                     PairAttention& pairs) {
-  for (SourceLine line; input.next(line.text);) {
+void observe_targets(const TranslationRun& trained, InputLines& input, AlignedLines& targets, PairAttention& pairs) {
+  for (std::string line; input.next(line);) {
     const std::string& target = targets.next().front();
-    factors.add_to(line);
     pairs.add(pair_in_pieces(trained.tokenizers, line, target));
     if (input.at_once()) pairs.finish();
   }
@@ -66,8 +63,6 @@ void observe_targets(const TranslationRun& trained, InputLines& input, FactorRea
 void observe(const AttentionCommandConfig& config, const TranslationRun& trained, InputLines& input) {
   std::optional<AlignedLines> targets;
   if (!config.target.empty()) targets.emplace(std::vector{config.target}, "the input");
-  FactorReader factors(config.factors.source_factors);
-  check_factor_files(trained.tokenizers, config.run, config.factors.source_factors.size());
   if (num_cross_layers(trained) == 0) {
     throw UserError(
         config.run + ": a model of kind " + std::string(name_of(trained.options.model)) + " has no attention",
@@ -96,9 +91,7 @@ void observe(const AttentionCommandConfig& config, const TranslationRun& trained
                        .threshold = config.translator.search.attention_threshold,
                        .operands = config.steps},
                       take);
-  targets ? observe_targets(trained, input, factors, *targets, pairs)
-          : observe_own(config, trained, input, factors, pairs);
-  factors.finish();
+  targets ? observe_targets(trained, input, *targets, pairs) : observe_own(config, trained, input, pairs);
   pairs.finish();
   if (output) output->finish();
   if (alignment) alignment->commit();

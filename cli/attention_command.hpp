@@ -16,7 +16,6 @@
 #include "core/files.hpp"
 #include "core/log.hpp"
 #include "core/options.hpp"
-#include "data/text/parallel.hpp"
 #include "eval/attention.hpp"
 #include "eval/translate.hpp"
 #include "models/run/device.hpp"
@@ -38,7 +37,6 @@ struct AttentionCommandConfig {
   bool steps = false;
   std::optional<std::int64_t> query;
   bool positions = false;
-  FactorFiles factors;
   ModelOptions use;
   LineOptions lines;
   TranslatorConfig translator;
@@ -96,7 +94,6 @@ struct AttentionCommandConfig {
            .file = FileUse::write,
            .common = true,
            .only = kOfMaps});
-    FactorFiles::visit(self.factors, visit, kOfText);
     visit.group("Attention");
     visit("overwrite", self.overwrite,
           {.help = "overwrite existing files of --output and --alignment", .only = {kCalls, {kWriteFiles}}});

@@ -129,11 +129,6 @@ void run(const ExportConfig& config, const OptionOrigins& /*origins*/) {
   const fs::path path = run_of_best_seed(config.run);
   std::visit([&](const auto& options) { check_form(options, path); }, options_of_run(path));
   const AnyRun loaded = load_run(path, config.checkpoint);
-  const auto* translation = std::get_if<TranslationRun>(&loaded);
-  if (translation != nullptr && translation->tokenizers.factors.count() > 0) {
-    throw UserError(path.string() + ": trained with --source-factors, which Hugging Face's MarianMT lacks",
-                    "use the model with attend");
-  }
   std::visit([&](const auto& trained) { write(config.output, trained); }, loaded);
   log::info("exported {} to {}", config.run, config.output);
 }

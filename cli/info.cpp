@@ -20,7 +20,6 @@
 #include "core/safetensors.hpp"
 #include "core/text.hpp"
 #include "core/version.hpp"
-#include "data/text/parallel.hpp"
 #include "models/language/language_model.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/run/checkpoint_reader.hpp"
@@ -79,8 +78,7 @@ void about_weights(const fs::path& path, bool of_run) {
   say("parameters", numbers);
   TensorMetadata metadata = file.metadata();
   std::erase_if(metadata, [of_run](const auto& entry) {
-    return of_run && (entry.first.find('.') != std::string::npos || entry.first.ends_with("tokenizer") ||
-                      entry.first.ends_with("factors"));
+    return of_run && (entry.first.find('.') != std::string::npos || entry.first.ends_with("tokenizer"));
   });
   // As JSON, which escapes control characters.
   if (!metadata.empty()) say("metadata", nlohmann::json(metadata).dump());
@@ -138,20 +136,8 @@ void about_scores(const fs::path& run) {
   say("last validation", scores(*last));
 }
 
-// The options that describe a translation model.
-struct TranslationOptions {
-  FactorFiles factors;
-  ModelConfig model;
-
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor& visit) {
-    FactorFiles::visit(self.factors, visit);
-    ModelConfig::visit(self.model, visit);
-  }
-};
-
-void about_model(const fs::path& run, const ModelConfig& /*model*/) {
-  about_options(read_config<TranslationOptions>(run / "config.toml", UnknownKeys::ignore));
+void about_model(const fs::path& run, const ModelConfig& options) {
+  about_options(options);
   const auto tokenizers = TokenizerPair::load(run / "tokenizer");
   about_tokenizer(tokenizers.joint() ? "tokenizer" : "source tokenizer", tokenizers.src);
   if (!tokenizers.joint()) about_tokenizer("target tokenizer", tokenizers.tgt);

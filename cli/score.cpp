@@ -26,6 +26,7 @@
 #include "core/text.hpp"
 #include "data/text/lines.hpp"
 #include "data/text/minimal_pairs.hpp"
+#include "data/text/parallel.hpp"
 #include "data/text/word_alignment.hpp"
 #include "eval/encoder_output.hpp"
 #include "eval/language_score.hpp"
@@ -43,17 +44,14 @@ using ScoreJson = nlohmann::ordered_json;
 class Scorer {
  public:
   explicit Scorer(const ScoreCommandConfig& config) : config_(config), run_(load_run(config.run, config.use)) {
-    if (const auto* translation = std::get_if<TranslationRun>(&run_)) {
-      check_factor_files(translation->tokenizers, config.run, config.factors.source_factors.size());
-    } else if (auto* language = std::get_if<LanguageRun>(&run_)) {
-      if (config.window) choose_window(*language, *config.window);
-    } else {
-      std::get<BertRun>(run_).check_fills_masks(config.run);
+    if (auto* language = std::get_if<LanguageRun>(&run_); language != nullptr && config.window) {
+      choose_window(*language, *config.window);
     }
+    if (const auto* bert = std::get_if<BertRun>(&run_)) bert->check_fills_masks(config.run);
   }
 
   // `sources`: of translations, one for each text.
-  std::vector<TextScore> score(std::span<const SourceLine> sources, std::span<const std::string> texts,
+  std::vector<TextScore> score(std::span<const std::string> sources, std::span<const std::string> texts,
                                WorkProgress& progress, const AttentionEdit* edit = nullptr) const {
     ScoreConfig scoring = config_.score;
     scoring.edit = edit;
@@ -288,7 +286,7 @@ class PairCuts {
                                WorkProgress& progress) const {
     std::vector<TextScore> scores;
     for (const std::string& text : {pair.better, pair.worse}) {
-      const CutLinks cut(links_of_pieces_in(scorer.run(), pair.source.text, text, number));
+      const CutLinks cut(links_of_pieces_in(scorer.run(), pair.source, text, number));
       scores.push_back(scorer.score({&pair.source, 1}, {&text, 1}, progress, &cut).front());
       if (const auto place = cut.unused()) {
         throw UserError(fmt::format("--cut {}: {} has no attention weights there", name_of(*place), run_),
@@ -306,7 +304,7 @@ class PairCuts {
     for (const MinimalPair& pair : pairs) {
       const auto words = [&](const std::string& text) { return std::ssize(spaced_words(text)); };
       const std::int64_t of_texts = std::min(words(pair.better), words(pair.worse));
-      const std::int64_t of_source = translations_ ? words(pair.source.text) : of_texts;
+      const std::int64_t of_source = translations_ ? words(pair.source) : of_texts;
       format.source_words.push_back(place == AttentionPlace::decoder ? of_texts : of_source);
       format.target_words.push_back(place == AttentionPlace::encoder ? of_source : of_texts);
     }
@@ -372,9 +370,6 @@ void score_pairs(const ScoreCommandConfig& config, PairsOf what) {
   for (const std::string& file : config.contrast) {
     std::ranges::move(read_minimal_pairs(file, what), std::back_inserter(pairs));
   }
-  FactorReader factors(config.factors.source_factors);
-  for (MinimalPair& pair : pairs) factors.add_to(pair.source);
-  factors.finish();
   const PairCuts cuts(config, pairs, what);
   const Scorer scorer(config);
   ScorePrinter printer(config, scorer);
@@ -404,15 +399,14 @@ void score_lines(const ScoreCommandConfig& config, bool translations) {
   files.insert(files.end(), config.contrast.begin(), config.contrast.end());
   InputLines input(file, {});  // opened first, to report an unreadable file at once
   AlignedLines beside(files, name_of_input(file));
-  FactorReader factors(config.factors.source_factors);
   const Scorer scorer(config);
   ScorePrinter printer(config, scorer);
   WorkProgress progress(work_on_lines({file}, {}, translations ? "pairs" : "lines", config.contrast.empty() ? 1 : 2));
-  std::vector<SourceLine> sources;
+  std::vector<std::string> sources;
   std::vector<std::vector<std::string>> texts(std::max<std::size_t>(files.size(), 1));
   const auto add = [&](const std::string& line) {
     if (!translations) return texts[0].push_back(line);
-    factors.add_to(sources.emplace_back(SourceLine{line}));
+    sources.push_back(line);
     const std::vector<std::string>& lines = beside.next();
     for (std::size_t i = 0; i < lines.size(); ++i) texts[i].push_back(lines[i]);
   };
@@ -434,7 +428,6 @@ void score_lines(const ScoreCommandConfig& config, bool translations) {
   }
   input.log_counts();
   beside.finish();
-  factors.finish();
   if (input.num_read() == 0) throw UserError(name_of_input(file) + ": empty", "check that it is the right file");
   printer.finish(translations ? config.target : file);
 }

@@ -9,7 +9,6 @@
 
 #include "core/error.hpp"
 #include "core/options.hpp"
-#include "data/text/parallel.hpp"
 #include "eval/score.hpp"
 #include "models/run/device.hpp"
 
@@ -24,7 +23,6 @@ struct ScoreCommandConfig {
   std::vector<std::string> cut;
   bool within_word = false;
   std::optional<std::int64_t> window;
-  FactorFiles factors;
   ModelOptions use;
   ScoreConfig score;
   bool per_token = false;
@@ -77,7 +75,6 @@ struct ScoreCommandConfig {
            .min = 1,
            .max = 65535,
            .only = {kModel, {kLanguage}}});
-    FactorFiles::visit(self.factors, visit, kTranslations);
     ModelOptions::visit(self.use, visit);
     ScoreConfig::visit(self.score, visit);
     visit.group("Output");

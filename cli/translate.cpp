@@ -18,7 +18,6 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/process.hpp"
-#include "data/text/parallel.hpp"
 #include "eval/pair_attention.hpp"
 #include "eval/postprocess.hpp"
 #include "eval/translate.hpp"
@@ -73,22 +72,11 @@ void refuse_other_target(const TranslationRun& trained, const std::string& run, 
                   "translate with the other runs and --rerank " + reversed);
 }
 
-// The factors of a line are those of the first run.
-void refuse_factors(const TranslationRun& trained, const std::string& run) {
-  if (trained.tokenizers.factors.count() == 0) return;
-  throw UserError(run + ": trained with --source-factors, which only the first run may be", "name another run");
-}
-
 // Loads and freezes the runs. Throws UserError if one cannot do what the options ask, or does not fit the others.
 TranslatingRuns load_runs(const TranslateConfig& config, const OptionOrigins& origins) {
   TranslatingRuns runs{.together = {}, .weights = config.ensemble.weights_of(config.runs.size(), origins)};
   for (const std::string& path : config.runs) {
     const auto& trained = runs.together.emplace_back(load_run_as<TranslationRun>(path, config.use));
-    if (runs.together.size() == 1) {
-      check_factor_files(trained.tokenizers, path, config.factors.source_factors.size());
-    } else {
-      refuse_factors(trained, path);
-    }
     refuse_other_target(trained, path, runs.together.front(), config.runs.front());
     if (config.translator.search.attention_threshold > 0) refuse_without_weights(trained, origins, path);
     if (config.translator.search.coverage_penalty > 0 && trained.options.model == ModelKind::fixed) {
@@ -103,7 +91,6 @@ TranslatingRuns load_runs(const TranslateConfig& config, const OptionOrigins& or
     ModelOptions use = config.use;
     use.checkpoint = config.checkpoint_of_reranker();
     runs.rerank = load_run_as<TranslationRun>(config.rerank.rerank, use);
-    refuse_factors(*runs.rerank, config.rerank.rerank);
   }
   return runs;
 }
@@ -128,7 +115,7 @@ class Aligner {
         pairs_(trained, options,
                [this](const PiecePair& pair, const SentenceAttention& attention) { file_.write(pair, attention); }) {}
 
-  void translated(const SourceLine& line, const Translation& best) {
+  void translated(const std::string& line, const Translation& best) {
     pairs_.add(pair_in_pieces(tokenizers_, line, best));
   }
   void finish() {
@@ -180,8 +167,8 @@ struct Extras {
   }
 };
 
-void translate(const TranslateConfig& config, std::deque<InputLines>& inputs, FactorReader& factors,
-               const TranslatingRuns& runs, Extras& extras) {
+void translate(const TranslateConfig& config, std::deque<InputLines>& inputs, const TranslatingRuns& runs,
+               Extras& extras) {
   WorkProgress progress(work_on_lines(config.input, config.lines));
   const TranslationRun& first = runs.together.front();
   Translator translator(*first.model, first.tokenizers, config.translator, &progress);
@@ -193,12 +180,11 @@ void translate(const TranslateConfig& config, std::deque<InputLines>& inputs, Fa
     });
   }
   if (extras.asked) translator.ask(*extras.asked);
-  std::deque<SourceLine> lines;  // read and not yet translated, if extras need them
+  std::deque<std::string> lines;  // read and not yet translated, if extras need them
   std::int64_t number = 0;
   for (InputLines& input : inputs) {
-    const auto next = [&](SourceLine& line) {
-      const bool more = input.next(line.text);
-      if (more) factors.add_to(line);
+    const auto next = [&](std::string& line) {
+      const bool more = input.next(line);
       if (more && (extras.aligner || extras.unknown)) lines.push_back(line);
       return more;
     };
@@ -217,7 +203,6 @@ void translate(const TranslateConfig& config, std::deque<InputLines>& inputs, Fa
     progress.clear();
     input.log_counts();
   }
-  factors.finish();
   translator.warn_of_cut();
   if (extras.asked) extras.asked->check_count(number);
 }
@@ -227,7 +212,6 @@ void run(const TranslateConfig& config, const OptionOrigins& origins) {
   at::set_num_threads(static_cast<int>(config.translator.threads));
   std::deque<InputLines> inputs;  // opened first, to report an unreadable file at once
   for (const std::string& name : config.input) inputs.emplace_back(name, config.lines);
-  FactorReader factors(config.factors.source_factors);
   if (!config.alignment.empty()) refuse_existing(config.alignment, "--alignment");
   if (!config.scores.empty()) refuse_existing(config.scores, "--scores");
   const TranslatingRuns runs = load_runs(config, origins);
@@ -245,7 +229,7 @@ void run(const TranslateConfig& config, const OptionOrigins& origins) {
   if (config.replace_unknown) {
     extras.unknown.emplace(first, config.runs.front(), config.dictionary, attention);
   }
-  translate(config, inputs, factors, runs, extras);
+  translate(config, inputs, runs, extras);
   extras.finish();
 }
 

@@ -12,7 +12,6 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/options.hpp"
-#include "data/text/parallel.hpp"
 #include "eval/line_requests.hpp"
 #include "eval/postprocess.hpp"
 #include "eval/search/ensemble.hpp"
@@ -25,7 +24,6 @@ namespace attend {
 struct TranslateConfig {
   std::vector<std::string> runs;
   std::vector<std::string> input = {"-"};
-  FactorFiles factors;
   ModelOptions use;
   LineOptions lines;
   TranslatorConfig translator;
@@ -48,7 +46,6 @@ struct TranslateConfig {
            .positional = true});
     visit("input", self.input,
           {.help = "files to translate, plain or .gz; -: standard input", .file = FileUse::read, .common = true});
-    FactorFiles::visit(self.factors, visit);
     ModelOptions::visit(self.use, visit);
     LineOptions::visit(self.lines, visit);
     TranslatorConfig::visit(self.translator, visit);

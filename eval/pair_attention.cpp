@@ -134,11 +134,10 @@ std::vector<Piece> beginning(const Tokenizer& tokenizer, std::string_view line) 
   return pieces;
 }
 
-PiecePair source_in_pieces(const TokenizerPair& tokenizers, const SourceLine& line) {
+PiecePair source_in_pieces(const TokenizerPair& tokenizers, const std::string& line) {
   PiecePair pair;
-  pair.source = line.text;
-  pair.source_pieces = beginning(tokenizers.src, line.text);
-  if (tokenizers.factors.count() > 0) pair.source_labels = tokenizers.factors.ids_of(line, pair.source_pieces);
+  pair.source = line;
+  pair.source_pieces = beginning(tokenizers.src, line);
   return pair;
 }
 
@@ -147,16 +146,13 @@ AttentionRecorder observe(const TranslationRun& trained, const PairAttentionOpti
                           const std::vector<PiecePair>& pairs, Batch& batch) {
   const c10::InferenceMode inference;
   std::vector<std::vector<std::int32_t>> sources;
-  IdSpans tgt, labels;
-  const std::size_t num_factors = trained.tokenizers.factors.count();
+  IdSpans tgt;
   for (const PiecePair& pair : pairs) {
     sources.push_back(ids_of(pair.source_pieces));
-    labels.push_back(std::span(pair.source_labels).first(num_factors * pair.source_pieces.size()));
     tgt.emplace_back(pair.target_ids);
   }
   const IdSpans src(sources.begin(), sources.end());
-  batch =
-      on_device(batch_of_pairs(src, tgt, batch_ids(trained.tokenizers), labels, num_factors), trained.model->device());
+  batch = on_device(batch_of_pairs(src, tgt, batch_ids(trained.tokenizers)), trained.model->device());
   AttentionRecorder recorder(options.only, options.operands);
   Pass pass = Pass::inference(&recorder);
   const CutWeights cut(options.threshold);
@@ -167,7 +163,7 @@ AttentionRecorder observe(const TranslationRun& trained, const PairAttentionOpti
 
 }  // namespace
 
-PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const SourceLine& line, const Translation& translation) {
+PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& line, const Translation& translation) {
   PiecePair pair = source_in_pieces(tokenizers, line);
   pair.target = translation.text;
   pair.target_ids = translation.hypothesis.ids;
@@ -175,7 +171,7 @@ PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const SourceLine& line
   return pair;
 }
 
-PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const SourceLine& line, const std::string& target) {
+PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& line, const std::string& target) {
   const std::vector<Piece> pieces = beginning(tokenizers.tgt, target);
   PiecePair pair = source_in_pieces(tokenizers, line);
   pair.target = target;

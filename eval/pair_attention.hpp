@@ -68,16 +68,15 @@ std::vector<Link> align_words(const torch::Tensor& weights_TS, const PiecesOfWor
 // A line and its translation as pieces.
 struct PiecePair {
   std::string source;
-  std::vector<Piece> source_pieces;              // up to the maximum source length
-  std::vector<std::int32_t> source_labels = {};  // of the run's source factors, beside the pieces
+  std::vector<Piece> source_pieces;  // up to the maximum source length
   std::string target;
   std::vector<std::int32_t> target_ids;
   std::vector<PieceBytes> target_bytes;  // byte ranges of the target pieces
 };
 
 // The pair of a line with the model's own translation, and with a given text.
-PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const SourceLine& line, const Translation& translation);
-PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const SourceLine& line, const std::string& target);
+PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& line, const Translation& translation);
+PiecePair pair_in_pieces(const TokenizerPair& tokenizers, const std::string& line, const std::string& target);
 
 // The words of the two sides of a pair, with their pieces.
 PiecesOfWords source_words(const PiecePair& pair);

@@ -16,17 +16,17 @@ bool is_of_blank(const Translation& translation) { return translation.hypothesis
 }  // namespace
 
 void rerank(const TranslationRun& run, const RerankConfig& config, const ScoreConfig& scoring,
-            const std::vector<SourceLine>& lines, std::vector<std::vector<Translation>>& translations) {
+            const std::vector<std::string>& lines, std::vector<std::vector<Translation>>& translations) {
   std::vector<std::string> sources, targets;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     for (const Translation& translation : translations[i]) {
       if (is_of_blank(translation)) continue;
-      sources.push_back(lines[i].text);
+      sources.push_back(lines[i]);
       targets.push_back(translation.text);
     }
   }
   if (config.rerank_direction == RerankDirection::reverse) std::swap(sources, targets);
-  const std::vector<TextScore> scores = score(run, unlabelled(sources), targets, scoring);
+  const std::vector<TextScore> scores = score(run, sources, targets, scoring);
   auto next = scores.begin();
   for (std::vector<Translation>& of_line : translations) {
     for (Translation& translation : of_line) {
@@ -68,7 +68,7 @@ UnknownWords::UnknownWords(const TranslationRun& trained, const std::string& run
   }
 }
 
-void UnknownWords::replace(const SourceLine& line, std::vector<Translation>& translations) {
+void UnknownWords::replace(const std::string& line, std::vector<Translation>& translations) {
   for (Translation& translation : translations) {
     const auto& ids = translation.hypothesis.ids;
     if (std::ranges::find(ids, tokenizers_.tgt.special().unk) == ids.end()) continue;

@@ -57,9 +57,9 @@ struct RerankConfig {
 };
 
 // Adds to the scores of each line's translations and sorts them, the highest first; of equal ones the earlier. That of
-// a blank line keeps its score. Labels of source factors are not read.
+// a blank line keeps its score.
 void rerank(const TranslationRun& run, const RerankConfig& config, const ScoreConfig& scoring,
-            const std::vector<SourceLine>& lines, std::vector<std::vector<Translation>>& translations);
+            const std::vector<std::string>& lines, std::vector<std::vector<Translation>>& translations);
 
 // Replaces unknown words of translations (Luong et al. 2015, arXiv 1410.8206, section 3.3; Jean et al. 2015, arXiv
 // 1412.2007): by the dictionary's entry for the source word that was attended to most when the unknown word was
@@ -76,7 +76,7 @@ class UnknownWords {
 
   // Replaces the unknown words in the texts of the translations of a line. The attention is that of the decoder's last
   // layer, averaged over heads, summed over the pieces of a word.
-  void replace(const SourceLine& line, std::vector<Translation>& translations);
+  void replace(const std::string& line, std::vector<Translation>& translations);
 
  private:
   std::string replaced(const PiecePair& pair, const SentenceAttention& attention) const;

@@ -16,19 +16,17 @@ namespace {
 using torch::Tensor;
 
 struct EncodedPair {
-  SourcePieces src;
-  Beginning tgt;
+  Beginning src, tgt;
 };
 
 Batch make_scored_batch(const std::vector<EncodedPair>& pairs, std::span<const std::size_t> chosen,
                         const TokenizerPair& tokenizers, torch::Device device) {
-  IdSpans src, tgt, labels;
+  IdSpans src, tgt;
   for (const std::size_t i : chosen) {
     src.emplace_back(pairs[i].src.ids);
-    labels.emplace_back(pairs[i].src.labels);
     tgt.emplace_back(pairs[i].tgt.ids);
   }
-  return on_device(batch_of_pairs(src, tgt, batch_ids(tokenizers), labels, tokenizers.factors.count()), device);
+  return on_device(batch_of_pairs(src, tgt, batch_ids(tokenizers)), device);
 }
 
 // The words of the scored text, and the end of sentence.
@@ -64,7 +62,7 @@ std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batc
   return sentences;
 }
 
-std::vector<TextScore> score(const TranslationRun& run, std::span<const SourceLine> sources,
+std::vector<TextScore> score(const TranslationRun& run, std::span<const std::string> sources,
                              std::span<const std::string> targets, const ScoreConfig& config, WorkProgress* progress) {
   ensure(sources.size() == targets.size(), "as many target lines as source lines");
   std::vector<EncodedPair> pairs(sources.size());
@@ -72,7 +70,7 @@ std::vector<TextScore> score(const TranslationRun& run, std::span<const SourceLi
   std::vector<std::int64_t> lengths;  // of both sides, with their ends of sentence
   const std::size_t most_pieces = most_source_pieces(*run.model);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    pairs[i] = {.src = encode_source(run.tokenizers.src, run.tokenizers.factors, sources[i], most_pieces),
+    pairs[i] = {.src = run.tokenizers.src.encode_beginning(sources[i], most_pieces),
                 .tgt = run.tokenizers.tgt.encode_beginning(targets[i], kMostPieces)};
     scores[i] = {.pieces = {},
                  .words = count_words(targets[i], pairs[i].tgt, run.tokenizers.tgt),

@@ -104,7 +104,7 @@ std::vector<std::vector<ForcedPiece>> force(const Seq2SeqImpl& model, const Batc
 // pieces is the end of sentence alone, on either side; one of more than most_source_pieces() or kMostPieces is cut. The
 // sums depend on batches only by rounding. `progress` counts scored lines. Interrupted after SIGINT or SIGTERM, which
 // are polled before every batch.
-std::vector<TextScore> score(const TranslationRun& run, std::span<const SourceLine> sources,
+std::vector<TextScore> score(const TranslationRun& run, std::span<const std::string> sources,
                              std::span<const std::string> targets, const ScoreConfig& config,
                              WorkProgress* progress = nullptr);
 

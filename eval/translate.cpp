@@ -130,11 +130,11 @@ void Translator::rescore_with(Rescore rescore) {
   rescore_ = std::move(rescore);
 }
 
-Sequences Translator::encode_for(const Companions::Model& companion, const std::vector<SourceLine>& lines,
+Sequences Translator::encode_for(const Companions::Model& companion, const std::vector<std::string>& lines,
                                  const std::vector<std::size_t>& chosen) const {
   std::vector<Ids> encoded;
   for (const std::size_t i : chosen) {
-    encoded.push_back(companion.src.encode_beginning(lines[i].text, most_pieces_).ids);
+    encoded.push_back(companion.src.encode_beginning(lines[i], most_pieces_).ids);
   }
   return on_device(concatenate({encoded.begin(), encoded.end()}, -1, companion.src.special().eos),
                    companion.model->device());
@@ -163,14 +163,13 @@ std::vector<std::vector<Hypothesis>> translate(const TranslationRequest& request
   return search({.model = *model, .wanted = wanted, .ids = request.ids, .config = request.config}, pass);
 }
 
-std::vector<std::vector<Translation>> Translator::translate(const std::vector<SourceLine>& lines) {
-  std::vector<Ids> encoded, labels;
+std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines) {
+  std::vector<Ids> encoded;
   const std::int64_t first_line = num_lines_;
   std::int64_t num_blank = 0;
-  for (const SourceLine& line : lines) {
-    auto [ids, ids_of_labels, is_cut] = encode_source(tokenizers_.src, tokenizers_.factors, line, most_pieces_);
+  for (const std::string& line : lines) {
+    auto [ids, is_cut] = tokenizers_.src.encode_beginning(line, most_pieces_);
     encoded.push_back(std::move(ids));
-    labels.push_back(std::move(ids_of_labels));
     ++num_lines_;
     if (is_cut) cut_.add(num_lines_);
     if (encoded.back().empty()) ++num_blank;
@@ -199,15 +198,13 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<So
   for (auto& batch : batches) std::erase_if(batch, [&](std::size_t i) { return encoded[i].empty(); });
   std::erase_if(batches, [](const auto& batch) { return batch.empty(); });
   run_workers(batches.size(), num_workers(config_.workers), config_.threads, [&](std::size_t b) {
-    IdSpans sentences, labels_of_sentences;
+    IdSpans sentences;
     std::vector<std::int64_t> numbers;
     for (const std::size_t i : batches[b]) {
       sentences.emplace_back(encoded[i]);
-      labels_of_sentences.emplace_back(labels[i]);
       numbers.push_back(first_line + i);
     }
     Sequences src = concatenate(sentences, -1, tokenizers_.src.special().eos);
-    add_factors(src, labels_of_sentences, tokenizers_.factors.count());
     std::vector<Sequences> companion_src;
     if (companions_) {
       for (const auto& companion : companions_->models) {
@@ -235,11 +232,11 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<So
   return results;
 }
 
-void Translator::translate_stream(const std::function<bool(SourceLine&)>& next,
+void Translator::translate_stream(const std::function<bool(std::string&)>& next,
                                   const std::function<void(std::vector<Translation>&)>& emit, bool at_once) {
   const std::int64_t window = at_once ? 1 : config_.batch_size * num_workers(config_.workers) * kBatchesInWindow;
-  std::vector<SourceLine> lines;
-  SourceLine line;
+  std::vector<std::string> lines;
+  std::string line;
   bool more = true;
   while (more) {
     lines.clear();
@@ -247,7 +244,7 @@ void Translator::translate_stream(const std::function<bool(SourceLine&)>& next,
     std::exception_ptr broken;  // the lines before the failure are translated first
     try {
       while (std::ssize(lines) < window && bytes < kBytesInWindow && (more = next(line))) {
-        bytes += line.text.size();
+        bytes += line.size();
         lines.push_back(line);
       }
     } catch (const UserError&) {

@@ -118,7 +118,7 @@ class Translator {
   void add_models(Companions companions);
 
   // Called with lines and all hypotheses that search keeps of each: may change their scores and order.
-  using Rescore = std::function<void(const std::vector<SourceLine>&, std::vector<std::vector<Translation>>&)>;
+  using Rescore = std::function<void(const std::vector<std::string>&, std::vector<std::vector<Translation>>&)>;
   void rescore_with(Rescore rescore);
 
   // Maximum translations of a line.
@@ -127,12 +127,12 @@ class Translator {
   // The translations of each line, best first, at least one. A blank line gives a blank one; a line of more than
   // most_source_pieces() is cut.
   // UserError, before any of them is translated, for requests that cannot be met. Interrupted after SIGINT or SIGTERM.
-  std::vector<std::vector<Translation>> translate(const std::vector<SourceLine>& lines);
+  std::vector<std::vector<Translation>> translate(const std::vector<std::string>& lines);
 
   // Translates lines from `next` until it returns false, and passes every line's translations to `emit` in order. Lines
   // are gathered in windows, so that batches have similar lengths; with `at_once` each is answered before the next is
   // read. A UserError of `next` is rethrown after the lines before it.
-  void translate_stream(const std::function<bool(SourceLine&)>& next,
+  void translate_stream(const std::function<bool(std::string&)>& next,
                         const std::function<void(std::vector<Translation>&)>& emit, bool at_once);
 
   // The lines cut so far.
@@ -141,7 +141,7 @@ class Translator {
   void warn_of_cut() const;
 
  private:
-  Sequences encode_for(const Companions::Model& companion, const std::vector<SourceLine>& lines,
+  Sequences encode_for(const Companions::Model& companion, const std::vector<std::string>& lines,
                        const std::vector<std::size_t>& chosen) const;
 
   const Seq2SeqImpl& model_;

@@ -83,7 +83,6 @@ Sequences first_sentences(const Sequences& all, std::int64_t count) {
   Sequences first;
   for (std::int64_t b = 0; b < count; ++b) first.layout.append(all.layout.length(b));
   first.ids_M = all.ids_M.narrow(0, 0, first.layout.num_tokens());
-  if (all.factors_MJ.defined()) first.factors_MJ = all.factors_MJ.narrow(0, 0, first.layout.num_tokens());
   return first;
 }
 
@@ -101,32 +100,17 @@ Sequences concatenate(const IdSpans& sentences, std::int32_t begin, std::int32_t
   return sequences;
 }
 
-void add_factors(Sequences& src, const IdSpans& labels, std::size_t num_factors) {
-  if (num_factors == 0) return;
-  ensure(std::ssize(labels) == src.layout.size(), "labels for every sentence");
-  const std::int64_t factors = num_factors;
-  src.factors_MJ = torch::full({src.layout.num_tokens(), factors}, SourceFactors::kEnd, torch::kLong);
-  auto* label = src.factors_MJ.mutable_data_ptr<std::int64_t>();
-  for (std::int64_t b = 0; b < src.layout.size(); ++b) {
-    ensure(std::ssize(labels[b]) == (src.layout.length(b) - 1) * factors, "labels of each factor for every token");
-    label = std::copy(labels[b].begin(), labels[b].end(), label) + factors;
-  }
-}
-
 BatchIds batch_ids(const TokenizerPair& tokenizers) {
   return {.src_eos = tokenizers.src.special().eos,
           .tgt_bos = tokenizers.tgt.special().bos,
           .tgt_eos = tokenizers.tgt.special().eos};
 }
 
-Batch batch_of_pairs(const IdSpans& src, const IdSpans& tgt, const BatchIds& ids, const IdSpans& labels,
-                     std::size_t num_factors) {
-  Batch batch{.src = concatenate(src, -1, ids.src_eos),
-              .tgt = concatenate(tgt, ids.tgt_bos, -1),
-              .labels_M = concatenate(tgt, -1, ids.tgt_eos).ids_M,
-              .examples = {}};
-  add_factors(batch.src, labels, num_factors);
-  return batch;
+Batch batch_of_pairs(const IdSpans& src, const IdSpans& tgt, const BatchIds& ids) {
+  return {.src = concatenate(src, -1, ids.src_eos),
+          .tgt = concatenate(tgt, ids.tgt_bos, -1),
+          .labels_M = concatenate(tgt, -1, ids.tgt_eos).ids_M,
+          .examples = {}};
 }
 
 namespace {

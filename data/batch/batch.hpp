@@ -94,8 +94,7 @@ std::vector<std::int64_t> first_rows(const Layout& layout);
 struct Sequences {
   torch::Tensor ids_M;
   Layout layout;
-  torch::Tensor factors_MJ = {};  // int64: the labels of J source factors beside each token; undefined without factors
-  std::vector<torch::Tensor*> tensors() { return {&ids_M, &factors_MJ}; }
+  std::vector<torch::Tensor*> tensors() { return {&ids_M}; }
 };
 
 // Targets of guided attention (train/translation/guided_attention.hpp): cells of the padded weights, flattened, and the
@@ -117,8 +116,8 @@ struct Batch {
   GuidedCells relations = {};  // of source tokens to source tokens, [B, S, S]
   std::int64_t num_labels() const { return labels_M.size(0); }
   std::vector<torch::Tensor*> tensors() {
-    return {&src.ids_M,         &src.factors_MJ,     &tgt.ids_M,         &labels_M,
-            &alignment.cells_K, &alignment.shares_K, &relations.cells_K, &relations.shares_K};
+    return {&src.ids_M,          &tgt.ids_M,         &labels_M,          &alignment.cells_K,
+            &alignment.shares_K, &relations.cells_K, &relations.shares_K};
   }
 };
 
@@ -181,10 +180,6 @@ using IdSpans = std::vector<std::span<const std::int32_t>>;
 // Concatenates sentences; `begin` and `end` are added to each unless negative.
 Sequences concatenate(const IdSpans& sentences, std::int32_t begin, std::int32_t end);
 
-// Adds the labels of `num_factors` source factors to sentences that have an end token: `labels` holds those of the
-// other tokens of each sentence (data/tokenizer/tokenizer_pair.hpp). Does nothing without factors.
-void add_factors(Sequences& src, const IdSpans& labels, std::size_t num_factors);
-
 // The special ids in a translation batch: eos of the source, bos and eos of the target.
 struct BatchIds {
   std::int32_t src_eos = 0;
@@ -193,9 +188,8 @@ struct BatchIds {
 };
 BatchIds batch_ids(const TokenizerPair& tokenizers);
 
-// A batch of sentence pairs, given without bos and eos, on the CPU; for `labels` see add_factors.
-Batch batch_of_pairs(const IdSpans& src, const IdSpans& tgt, const BatchIds& ids, const IdSpans& labels = {},
-                     std::size_t num_factors = 0);
+// A batch of sentence pairs, given without bos and eos, on the CPU.
+Batch batch_of_pairs(const IdSpans& src, const IdSpans& tgt, const BatchIds& ids);
 
 // Batches of labelled texts: samples as tensors.
 

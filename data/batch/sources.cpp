@@ -19,13 +19,12 @@ Batch make_batch(const EncodedCorpus& corpus, std::span<const std::uint32_t> exa
   for (const auto example : examples) {
     pairs.push_back(sampled != nullptr ? sampled->pair(example, epoch) : corpus.pair(example));
   }
-  IdSpans src, tgt, labels;
+  IdSpans src, tgt;
   for (const PairIds& pair : pairs) {
     src.emplace_back(pair.src);
     tgt.emplace_back(pair.tgt);
-    labels.emplace_back(pair.labels);
   }
-  Batch batch = batch_of_pairs(src, tgt, ids, labels, corpus.num_factors());
+  Batch batch = batch_of_pairs(src, tgt, ids);
   batch.examples.assign(examples.begin(), examples.end());
   return batch;
 }

@@ -9,7 +9,7 @@
 
 namespace attend {
 
-// One pair: the index of its first id. The ids of src, of its labels and of tgt follow each other.
+// One pair: the index of its first id. The ids of src and of tgt follow each other.
 struct EncodedCorpus::Record {
   std::uint64_t begin;
   std::uint32_t line;
@@ -23,19 +23,9 @@ struct EncodedCorpus::Summary {
 
 namespace {
 
-struct EncodedPair {
-  SourcePieces src;
-  std::vector<std::int32_t> tgt;
-};
-
-std::int32_t most_labels(const SourceFactors& factors) {
-  const std::vector<std::int64_t> sizes = factors.sizes();
-  return sizes.empty() ? 0 : static_cast<std::int32_t>(std::ranges::max(sizes));
-}
-
 template <class Record, class Summary>
 void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusConfig& config) {
-  ParallelReader reader(source.src_file, source.tgt_file, source.factor_files);
+  ParallelReader reader(source.src_file, source.tgt_file);
   Summary summary;
   std::uint64_t too_long = 0;
   std::uint64_t empty = 0;
@@ -43,31 +33,27 @@ void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusC
   const std::size_t max_length = config.max_length;
   const auto make_encoder = [&source] {
     return [&source](const TextPair& pair) {
-      return EncodedPair{encode_source(source.src_tokenizer, source.factors, pair.src),
-                         source.tgt_tokenizer.encode(pair.tgt)};
+      return PairIds{.src = source.src_tokenizer.encode(pair.src), .tgt = source.tgt_tokenizer.encode(pair.tgt)};
     };
   };
-  encode_in_order<TextPair>(
-      reader, source.src_file, make_encoder, [&](const TextPair& pair, const EncodedPair& encoded) {
-        const std::vector<std::int32_t>&src = encoded.src.ids, &tgt = encoded.tgt;
-        if (src.empty() || tgt.empty()) {
-          ++empty;
-          return;
-        }
-        if (std::max(src.size(), tgt.size()) > max_length) {
-          ++too_long;
-          return;
-        }
-        cache.add_record(
-            Record{.begin = num_ids,
-                   .line = static_cast<std::uint32_t>(pair.line),
-                   .length = {static_cast<std::uint16_t>(src.size()), static_cast<std::uint16_t>(tgt.size())}});
-        for (const auto* ids : {&src, &encoded.src.labels, &tgt}) {
-          cache.add_ids(*ids);
-          num_ids += ids->size();
-        }
-        summary.num_tgt_tokens += tgt.size();
-      });
+  encode_in_order<TextPair>(reader, source.src_file, make_encoder, [&](const TextPair& pair, const PairIds& encoded) {
+    const std::vector<std::int32_t>&src = encoded.src, &tgt = encoded.tgt;
+    if (src.empty() || tgt.empty()) {
+      ++empty;
+      return;
+    }
+    if (std::max(src.size(), tgt.size()) > max_length) {
+      ++too_long;
+      return;
+    }
+    cache.add_record(
+        Record{.begin = num_ids, .line = static_cast<std::uint32_t>(pair.line), .length = encoded.length()});
+    for (const auto* ids : {&src, &tgt}) {
+      cache.add_ids(*ids);
+      num_ids += ids->size();
+    }
+    summary.num_tgt_tokens += tgt.size();
+  });
   summary.counts = reader.counts();
   summary.counts.empty += empty;
   summary.counts.too_long += too_long;
@@ -82,17 +68,12 @@ void encode_to(IdCache::Writer& cache, const CorpusSource& source, const CorpusC
 
 EncodedCorpus EncodedCorpus::open(const CorpusSource& source, const CorpusConfig& config,
                                   const std::filesystem::path& cache) {
-  ensure(source.factor_files.size() == source.factors.count(), "a file for each factor");
   // Before anything is hashed.
-  const ParallelReader refuses_what_cannot_be_read(source.src_file, source.tgt_file, source.factor_files);
-  std::vector<std::string> files{source.src_file, source.tgt_file};
-  files.insert(files.end(), source.factor_files.begin(), source.factor_files.end());
-  return {IdCache::open(files,
+  const ParallelReader refuses_what_cannot_be_read(source.src_file, source.tgt_file);
+  return {IdCache::open({source.src_file, source.tgt_file},
                         "parallel " + source.src_tokenizer.hash() + source.tgt_tokenizer.hash() +
-                            std::to_string(config.max_length) + source.factors.hash() +
-                            (source.tgt_tokenizer.is_reversed() ? " reversed" : ""),
-                        {.vocabulary = std::max(
-                             {source.src_tokenizer.size(), source.tgt_tokenizer.size(), most_labels(source.factors)}),
+                            std::to_string(config.max_length) + (source.tgt_tokenizer.is_reversed() ? " reversed" : ""),
+                        {.vocabulary = std::max(source.src_tokenizer.size(), source.tgt_tokenizer.size()),
                          .record_bytes = sizeof(Record),
                          .summary_bytes = sizeof(Summary)},
                         cache, [&](IdCache::Writer& writer) { encode_to<Record, Summary>(writer, source, config); }),
@@ -102,9 +83,7 @@ EncodedCorpus EncodedCorpus::open(const CorpusSource& source, const CorpusConfig
 EncodedCorpus::EncodedCorpus(IdCache cache, const CorpusSource& source)
     : cache_(std::move(cache)),
       src_vocabulary_(source.src_tokenizer.size()),
-      tgt_vocabulary_(source.tgt_tokenizer.size()),
-      num_factors_(source.factors.count()),
-      num_labels_(most_labels(source.factors)) {}
+      tgt_vocabulary_(source.tgt_tokenizer.size()) {}
 
 const EncodedCorpus::Record& EncodedCorpus::record(std::int64_t example) const {
   ensure(example >= 0 && example < size(), "the example is in the corpus");
@@ -119,11 +98,9 @@ std::uint64_t EncodedCorpus::line(std::int64_t example) const { return record(ex
 
 PairIds EncodedCorpus::pair(std::int64_t example) const {
   const auto& [begin, line, length] = record(example);
-  const std::size_t num_labels = length.src * num_factors_;
   PairIds ids;
   cache_.append(begin, length.src, src_vocabulary_, ids.src);
-  cache_.append(begin + length.src, num_labels, num_labels_, ids.labels);
-  cache_.append(begin + length.src + num_labels, length.tgt, tgt_vocabulary_, ids.tgt);
+  cache_.append(begin + length.src, length.tgt, tgt_vocabulary_, ids.tgt);
   return ids;
 }
 
@@ -133,17 +110,10 @@ std::uint64_t EncodedCorpus::num_tgt_tokens() const { return summary().num_tgt_t
 SampledPairs::SampledPairs(const EncodedCorpus& corpus, const TokenizerPair& tokenizers, const SamplingConfig& config,
                            std::uint64_t seed, std::int64_t longest)
     : corpus_(&corpus),
-      src_tokenizer_(tokenizers.src),
       src_(make_piece_sampler(config, tokenizers.src)),
       tgt_(make_piece_sampler(config, tokenizers.tgt)),
       seed_(seed),
-      longest_(longest) {
-  if (corpus.num_factors() == 0 || src_->words_are_apart()) return;
-  throw UserError(
-      "--source-factors: the tokenizer of the source has pieces that span words, so that samples of them "
-      "have no labels",
-      "leave --bpe-dropout and --subword-alpha out, or give another tokenizer");
-}
+      longest_(longest) {}
 
 PairIds SampledPairs::pair(std::int64_t example, std::int64_t epoch) const {
   const auto sample = [&](const PieceSampler& sampler, int side, const std::vector<std::int32_t>& ids) {
@@ -153,14 +123,7 @@ PairIds SampledPairs::pair(std::int64_t example, std::int64_t epoch) const {
     return sampled;
   };
   const PairIds own = corpus_->pair(example);
-  PairIds result{.src = sample(*src_, 0, own.src), .tgt = sample(*tgt_, 1, own.tgt)};
-  if (const std::int64_t factors = corpus_->num_factors(); factors > 0) {
-    for (const auto& of_piece : overlaps(src_tokenizer_, result.src, own.src)) {
-      const auto first = own.labels.begin() + of_piece.front() * factors;
-      result.labels.insert(result.labels.end(), first, first + factors);
-    }
-  }
-  return result;
+  return {.src = sample(*src_, 0, own.src), .tgt = sample(*tgt_, 1, own.tgt)};
 }
 
 double SampledPairs::growth() const {

@@ -41,7 +41,6 @@ struct PairLength {
 // The ids of a pair, without bos and eos.
 struct PairIds {
   std::vector<std::int32_t> src = {};
-  std::vector<std::int32_t> labels = {};  // of the source ids: for each id, one per factor
   std::vector<std::int32_t> tgt = {};
 
   PairLength length() const {
@@ -55,8 +54,6 @@ struct CorpusSource {
   std::string tgt_file;
   Tokenizer src_tokenizer;
   Tokenizer tgt_tokenizer;
-  SourceFactors factors = {};
-  std::vector<std::string> factor_files = {};  // one for each factor
 };
 
 // Examples are numbered from 0, not counting skipped pairs. Reading is thread-safe.
@@ -71,7 +68,6 @@ class EncodedCorpus {
   PairLength length(std::int64_t example) const;
   // Throws UserError if an id in the cache is not in the vocabulary.
   PairIds pair(std::int64_t example) const;
-  std::size_t num_factors() const { return num_factors_; }
   // The line of an example, from 1.
   std::uint64_t line(std::int64_t example) const;
 
@@ -95,8 +91,6 @@ class EncodedCorpus {
   IdCache cache_;
   std::int32_t src_vocabulary_;
   std::int32_t tgt_vocabulary_;
-  std::size_t num_factors_;
-  std::int32_t num_labels_;  // of the factor with the most
 };
 
 // The pairs of a corpus in pieces that are sampled for each epoch (tokenizer/piece_sampler.hpp): a pure function of
@@ -107,12 +101,11 @@ class EncodedCorpus {
 class SampledPairs {
  public:
   // `config` must sample and pass check_sampling(). A side whose sample has more than `longest` tokens keeps
-  // the pieces of the corpus. `corpus` must outlive this. Throws UserError if a source with factors has pieces that
-  // span words: their samples have no labels of their own.
+  // the pieces of the corpus. `corpus` must outlive this.
   SampledPairs(const EncodedCorpus& corpus, const TokenizerPair& tokenizers, const SamplingConfig& config,
                std::uint64_t seed, std::int64_t longest);
 
-  // A piece has the labels of the piece of the corpus in which it begins. Thread-safe.
+  // Thread-safe.
   PairIds pair(std::int64_t example, std::int64_t epoch) const;
   // The lengths of all examples in an epoch. Throws Interrupted when a signal requests a stop, or after stop().
   std::vector<PairLength> lengths(std::int64_t epoch) const { return lengths(epoch, corpus_->size()); }
@@ -125,7 +118,6 @@ class SampledPairs {
   std::vector<PairLength> lengths(std::int64_t epoch, std::int64_t count) const;  // of the first examples
 
   const EncodedCorpus* corpus_;
-  Tokenizer src_tokenizer_;
   std::unique_ptr<const PieceSampler> src_, tgt_;
   std::uint64_t seed_;
   std::size_t longest_;

@@ -40,12 +40,11 @@ MinimalPair pair_of(std::vector<std::string>& fields, const PairForms& forms, co
     throw UserError(place + ": both sentences are \"" + pair.better + "\"", "give two that differ");
   }
   if (forms.sentences == 3) {
-    pair.source.text = std::move(fields[count - 3]);
+    pair.source = std::move(fields[count - 3]);
     // A distance, in a file of pairs without sources.
-    if (parse_number<std::int64_t>(pair.source.text)) {
-      throw UserError(
-          fmt::format("{}: field {} is \"{}\", expected a source sentence", place, count - 2, pair.source.text),
-          forms.remedy);
+    if (parse_number<std::int64_t>(pair.source)) {
+      throw UserError(fmt::format("{}: field {} is \"{}\", expected a source sentence", place, count - 2, pair.source),
+                      forms.remedy);
     }
   }
   if (count > forms.sentences) pair.kind = std::move(fields[0]);
@@ -93,14 +92,13 @@ bool ends_as_sentence(std::string_view text) {
 void refuse_pairs_of_the_other_kind(std::span<const MinimalPair> pairs, PairsOf what, const std::string& name) {
   const bool translate = what == PairsOf::translations;
   const auto is_odd = [&](const MinimalPair& pair) {
-    return translate ? ends_as_sentence(pair.better) && !ends_as_sentence(pair.source.text)
-                     : ends_as_sentence(pair.kind);
+    return translate ? ends_as_sentence(pair.better) && !ends_as_sentence(pair.source) : ends_as_sentence(pair.kind);
   };
   if (2 * std::ranges::count_if(pairs, is_odd) <= std::ssize(pairs)) return;
   const MinimalPair& odd = *std::ranges::find_if(pairs, is_odd);
   if (translate) {
     throw UserError(
-        fmt::format("{}: \"{}\" before \"{}\" looks like a kind of error, not a source sentence", name, odd.source.text,
+        fmt::format("{}: \"{}\" before \"{}\" looks like a kind of error, not a source sentence", name, odd.source,
                     odd.better),
         "give pairs without sources to a language model; if they are sources, write a kind before each of them");
   }
@@ -150,8 +148,8 @@ std::vector<std::string> sentences_of(std::span<const MinimalPair> pairs) {
   return sentences;
 }
 
-std::vector<SourceLine> sources_of(std::span<const MinimalPair> pairs) {
-  std::vector<SourceLine> sources;
+std::vector<std::string> sources_of(std::span<const MinimalPair> pairs) {
+  std::vector<std::string> sources;
   for (const MinimalPair& pair : pairs) sources.insert(sources.end(), 2, pair.source);
   return sources;
 }

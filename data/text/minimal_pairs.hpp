@@ -33,15 +33,13 @@
 #include <string>
 #include <vector>
 
-#include "data/text/parallel.hpp"
-
 namespace attend {
 
 struct MinimalPair {
   std::string kind = {};  // empty: the file names none
   std::string term = {};  // of BLiMP: the phenomenon, of several kinds; empty: none
   std::optional<std::int64_t> distance = {};
-  SourceLine source = {};  // of translations
+  std::string source = {};  // of translations
   std::string better = {}, worse = {};
 };
 
@@ -58,6 +56,6 @@ std::vector<MinimalPair> read_minimal_pairs(const std::filesystem::path& path, P
 // The better sentence of each pair, and after it the worse one.
 std::vector<std::string> sentences_of(std::span<const MinimalPair> pairs);
 // The source of each of these.
-std::vector<SourceLine> sources_of(std::span<const MinimalPair> pairs);
+std::vector<std::string> sources_of(std::span<const MinimalPair> pairs);
 
 }  // namespace attend

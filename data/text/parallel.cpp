@@ -1,6 +1,5 @@
 #include "data/text/parallel.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/error.hpp"
@@ -56,59 +55,26 @@ std::string ParallelCounts::report() const {
          nonzero_counts({{empty, "empty"}, {too_long, "too long"}, {invalid_utf8, "with invalid UTF-8"}});
 }
 
-ParallelReader::ParallelReader(const std::string& src_file, const std::string& tgt_file,
-                               const std::vector<std::string>& factor_files)
-    : src_file_(src_file),
-      tgt_file_(tgt_file),
-      src_(check_text_file(src_file)),
-      tgt_(check_text_file(tgt_file)),
-      factors_(factor_files) {
-  for (const auto& file : factor_files) check_text_file(file);
-}
+ParallelReader::ParallelReader(const std::string& src_file, const std::string& tgt_file)
+    : src_file_(src_file), tgt_file_(tgt_file), src_(check_text_file(src_file)), tgt_(check_text_file(tgt_file)) {}
 
 bool ParallelReader::next(TextPair& pair) {
   while (true) {
-    const bool more_src = src_.next(pair.src.text);
+    const bool more_src = src_.next(pair.src);
     const bool more_tgt = tgt_.next(pair.tgt);
     if (more_src != more_tgt) check_aligned(tgt_file_, count_to_end(tgt_), src_file_, count_to_end(src_));
     if (!more_src) {
       counts_.src = src_.counts();
       counts_.tgt = tgt_.counts();
-      factors_.finish();
       return false;
     }
     pair.line = src_.counts().lines;
-    factors_.add_to(pair.src);
     if (src_.invalid() || tgt_.invalid()) {
       ++counts_.invalid_utf8;
-    } else if (is_blank(pair.src.text) || is_blank(pair.tgt)) {
+    } else if (is_blank(pair.src) || is_blank(pair.tgt)) {
       ++counts_.empty;
     } else {
       return true;
-    }
-  }
-}
-
-std::vector<SourceLine> unlabelled(std::span<const std::string> lines) {
-  std::vector<SourceLine> result;
-  for (const std::string& line : lines) result.push_back({line});
-  return result;
-}
-
-FactorReader::FactorReader(const std::vector<std::string>& files) : labels_(files, "the source") {
-  if (std::ranges::find(files, "-") == files.end()) return;
-  throw UserError("source factors cannot be read from standard input (-)", "write them to a file");
-}
-
-void FactorReader::add_to(SourceLine& line) {
-  line.labels = labels_.next();
-  const std::int64_t words = line.labels.empty() ? 0 : std::ssize(spaced_words(line.text));
-  for (std::size_t i = 0; i < line.labels.size(); ++i) {
-    const std::int64_t found = std::ssize(spaced_words(line.labels[i]));
-    if (found != words) {
-      throw UserError(
-          labels_.place(i) + ": " + counted(found, "label") + ", but the source line has " + counted(words, "word"),
-          "give one label for each word between spaces");
     }
   }
 }

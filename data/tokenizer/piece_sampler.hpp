@@ -64,9 +64,6 @@ class PieceSampler {
   // A segmentation of the text with these ids, which must be in the vocabulary.
   std::vector<std::int32_t> sample(std::span<const std::int32_t> ids, RandomStream& random) const;
 
-  // True if no piece spans two words.
-  bool words_are_apart() const { return words_are_apart_; }
-
  protected:
   // `tokenizer` must be a SentencePiece model.
   explicit PieceSampler(const Tokenizer& tokenizer);
@@ -87,7 +84,7 @@ class PieceSampler {
   std::vector<float> scores_;
   std::vector<bool> may_be_split_;
   bool space_is_suffix_ = false;
-  bool words_are_apart_ = true;
+  bool words_are_apart_ = true;  // no piece spans two words
   std::size_t longest_piece_ = 0;
 };
 

@@ -122,15 +122,10 @@ EmbeddingImpl::EmbeddingImpl(const EmbeddingConfig& config)
 torch::Tensor EmbeddingImpl::forward(const Sequences& tokens, double scale, const torch::Tensor& positions_TH,
                                      ops::Dropout dropout, ops::Dropout words) const {
   if (words.rate == 0) return ops::embed(tokens, weight, scale, positions_TH, dropout);
-  return finish_embedding(ops::embed(tokens, weight, scale, {}, {}), tokens.layout, positions_TH, dropout, words);
-}
-
-torch::Tensor finish_embedding(const torch::Tensor& rows_ME, const Layout& layout, const torch::Tensor& positions_TH,
-                               ops::Dropout dropout, ops::Dropout words) {
+  const torch::Tensor rows_ME = ops::embed(tokens, weight, scale, {}, {});
   const auto fp32 = rows_ME.options().dtype(at::kFloat).requires_grad(false);
-  torch::Tensor x_ME = rows_ME;
-  if (words.rate > 0) x_ME = x_ME * ops::dropout(at::ones({rows_ME.size(0), 1}, fp32), words);
-  if (positions_TH.defined()) x_ME = x_ME + positions_TH.index_select(0, layout.on(x_ME.device()).places_M);
+  torch::Tensor x_ME = rows_ME * ops::dropout(at::ones({rows_ME.size(0), 1}, fp32), words);
+  if (positions_TH.defined()) x_ME = x_ME + positions_TH.index_select(0, tokens.layout.on(x_ME.device()).places_M);
   return ops::dropout(x_ME.to(rows_ME.scalar_type()), dropout);
 }
 

@@ -166,10 +166,6 @@ class EmbeddingImpl : public Layer {
 };
 TORCH_MODULE(Embedding);
 
-// The last steps of EmbeddingImpl::forward, from the scaled rows of tokens: word dropout, positions, dropout.
-torch::Tensor finish_embedding(const torch::Tensor& rows_ME, const Layout& layout, const torch::Tensor& positions_TH,
-                               ops::Dropout dropout, ops::Dropout words);
-
 // Rows of numbers that depend on an integer alone, such as the sinusoids of a position or the biases of a distance. The
 // rows of all integers so far are kept in a buffer, which doubles when it grows and is not saved: to read one row more
 // at each step of decoding costs nothing. Thread-safe, since workers share a model.

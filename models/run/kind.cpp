@@ -132,9 +132,7 @@ void add_options(TensorMetadata& identity, const std::string& part, const BoundO
 }
 
 TensorMetadata hashes_of(const TokenizerPair& tokenizers) {
-  TensorMetadata hashes = {{"source tokenizer", tokenizers.src.hash()}, {"target tokenizer", tokenizers.tgt.hash()}};
-  if (tokenizers.factors.count() > 0) hashes.emplace("set of source factors", tokenizers.factors.hash());
-  return hashes;
+  return {{"source tokenizer", tokenizers.src.hash()}, {"target tokenizer", tokenizers.tgt.hash()}};
 }
 
 TensorMetadata hashes_of(const Tokenizer& tokenizer) { return {{"tokenizer", tokenizer.hash()}}; }

@@ -5,7 +5,6 @@
 
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/text.hpp"
 #include "data/corpus/document_corpus.hpp"
 #include "models/layers/layers.hpp"
 #include "models/run/checkpoint_reader.hpp"
@@ -161,15 +160,6 @@ void LanguageRun::check_reads_both_sides(const fs::path& path) const {
                       ": a run of attend pretrain --objective causal, expected one of attend pretrain "
                       "--objective masked, permuted or hybrid",
                   "give the RUN directory of such a training");
-}
-
-void check_factor_files(const TokenizerPair& tokenizers, const fs::path& path, std::size_t num_files) {
-  const std::size_t count = tokenizers.factors.count();
-  if (num_files == count) return;
-  throw UserError(path.string() + ": trained with " + counted(static_cast<std::int64_t>(count), "source factor") +
-                      ", but --source-factors names " + counted(static_cast<std::int64_t>(num_files), "file"),
-                  count == 0 ? "leave --source-factors out"
-                             : "give --source-factors a file for each factor, in the order of training");
 }
 
 PretrainingKind objective_of_run(const fs::path& run) {

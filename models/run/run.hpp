@@ -103,10 +103,6 @@ SomeRun load_run_as(const std::filesystem::path& path, const auto&... how) {
 using AnyOptions = std::variant<ModelConfig, StackOptions, LanguageOptions, TextModelOptions>;
 AnyOptions options_of_run(const std::filesystem::path& path);
 
-// Throws UserError unless --source-factors names one file for each source factor of the run at `path`, which has these
-// tokenizers.
-void check_factor_files(const TokenizerPair& tokenizers, const std::filesystem::path& path, std::size_t num_files);
-
 // The objective of a run of `attend pretrain`; if it was imported, masked or causal by its kind; masked of another kind
 // of run. Throws UserError as kind_of_run.
 PretrainingKind objective_of_run(const std::filesystem::path& run);

@@ -35,12 +35,6 @@ template <>
 inline constexpr auto kEnumNames<ContextUse> = std::to_array<EnumName<ContextUse>>({{ContextUse::once, "once"},
                                                                                     {ContextUse::every, "every"}});
 
-// How the embeddings of source factors join that of a piece.
-enum class FactorCombination { sum, concat };
-template <>
-inline constexpr auto kEnumNames<FactorCombination> = std::to_array<EnumName<FactorCombination>>(
-    {{FactorCombination::sum, "sum"}, {FactorCombination::concat, "concat"}});
-
 // The options of a translation model: its kind, its sizes and its parts.
 
 // The stacks of a translation model that an option changes.
@@ -76,9 +70,7 @@ struct ModelConfig {
   StateKind context_from = StateKind::hidden;  // fixed
   bool tie_embeddings =
       true;  // source, target and output tables are one (one joint vocabulary), else only target and output
-  FactorCombination factor_combine = FactorCombination::sum;  // with source factors
-  std::int64_t factor_width = 16;                             // concatenated factors
-  bool output_bias = false;                                   // transformer
+  bool output_bias = false;  // transformer
   std::optional<double> dropout;
   double word_dropout = 0;
   double initial_deviation = 0.0;  // transformer: standard deviation of initial weights; 0: Xavier's rule
@@ -160,15 +152,6 @@ struct ModelConfig {
     visit("context-from", self.context_from,
           {.help = "state of the encoder that the decoder reads: hidden state or LSTM cell state", .only = kFixed});
     visit("tie-embeddings", self.tie_embeddings, {.help = "one table for source, target and output"});
-    visit("factor-combine", self.factor_combine,
-          {.help = "add the embedding of each label to that of its piece (sum), or concatenate them (concat). concat "
-                   "needs --tie-embeddings false, since its table of pieces is narrower than the model",
-           .only = {"source-factors"}});
-    visit("factor-width", self.factor_width,
-          {.help = "columns of each factor in the embedding",
-           .min = 1,
-           .max = 16384,
-           .only = {"factor-combine", {"concat"}}});
     visit("output-bias", self.output_bias, {.help = "add a learnt bias to the logits", .only = kTransformer});
     visit("dropout", self.dropout,
           {.help = "dropout on embeddings and sub-layer outputs; auto: from the size of the data",

@@ -111,10 +111,6 @@ void check_recurrent(const ModelConfig& config, const OptionPlace& place) {
   if (config.model != ModelKind::fixed) check_attention(config, place);
 }
 
-FactorTables factor_tables(const ModelConfig& config, const VocabularySizes& vocabulary) {
-  return {.sizes = vocabulary.factors, .combination = config.factor_combine, .width = config.factor_width};
-}
-
 Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocabulary) {
   chosen(config.encoder_layers, "encoder-layers"), chosen(config.decoder_layers, "decoder-layers");
   chosen(config.dropout, "dropout");
@@ -122,7 +118,6 @@ Seq2Seq make_transformer(const ModelConfig& config, const VocabularySizes& vocab
   return std::make_shared<TransformerImpl>(TransformerConfig{.src_vocabulary = vocabulary.src,
                                                              .tgt_vocabulary = vocabulary.tgt,
                                                              .tie_embeddings = config.tie_embeddings,
-                                                             .factors = factor_tables(config, vocabulary),
                                                              .output_bias = config.output_bias,
                                                              .encoder = sized(stack_of(config, StackChoice::encoder)),
                                                              .decoder = sized(stack_of(config, StackChoice::decoder)),
@@ -142,7 +137,6 @@ RecurrentConfig recurrent_config(const ModelConfig& config, const VocabularySize
           .keys = config.keys,
           .values = config.values,
           .tie_embeddings = config.tie_embeddings,
-          .factors = factor_tables(config, vocabulary),
           .dropout = chosen(config.dropout, "dropout"),
           .word_dropout = config.word_dropout};
 }
@@ -173,7 +167,7 @@ void check_model(const ModelConfig& config, const OptionPlace& place) {
 }
 
 VocabularySizes sizes_of(const TokenizerPair& tokenizers) {
-  return {.src = tokenizers.src.size(), .tgt = tokenizers.tgt.size(), .factors = tokenizers.factors.sizes()};
+  return {.src = tokenizers.src.size(), .tgt = tokenizers.tgt.size()};
 }
 
 void check_vocabularies(const ModelConfig& config, const VocabularySizes& vocabulary) {
@@ -183,26 +177,9 @@ void check_vocabularies(const ModelConfig& config, const VocabularySizes& vocabu
                   "use one joint tokenizer, or --tie-embeddings false");
 }
 
-void check_factors(const ModelConfig& config, std::size_t num_factors, const OptionPlace& place) {
-  if (num_factors == 0 || config.factor_combine == FactorCombination::sum) return;
-  if (config.tie_embeddings) {
-    refuse(place("factor-combine"),
-           " is concat, which makes the source table narrower than the target's, but tie-embeddings is true",
-           "add --tie-embeddings false, or choose --factor-combine sum");
-  }
-  const std::int64_t others = static_cast<std::int64_t>(num_factors) * config.factor_width;
-  if (config.width && others >= *config.width) {
-    refuse(place("factor-width"),
-           ": " + std::to_string(config.factor_width) + " columns for each of " + std::to_string(num_factors) +
-               " factors leave none of the width " + std::to_string(*config.width) + " to the pieces",
-           "lower it, or raise --width");
-  }
-}
-
 Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabulary, std::optional<std::uint64_t> seed) {
   refuse_inapplicable(config, option_place);
   check_model(config, option_place);
-  check_factors(config, vocabulary.factors.size(), option_place);
   check_vocabularies(config, vocabulary);
   Seq2Seq model;
   switch (config.model) {

@@ -1,10 +1,8 @@
 // Builds a translation model from its options, which it checks.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "core/conditions.hpp"
 #include "data/tokenizer/tokenizer_pair.hpp"
@@ -20,13 +18,8 @@ void check_model(const ModelConfig& config, const OptionPlace& place);
 struct VocabularySizes {
   std::int64_t src = 0;
   std::int64_t tgt = 0;
-  std::vector<std::int64_t> factors = {};  // of the labels of each source factor
 };
 VocabularySizes sizes_of(const TokenizerPair& tokenizers);
-
-// Throws UserError if `num_factors` source factors cannot be combined as the options demand. If the width is auto,
-// whether they fit in it is not checked.
-void check_factors(const ModelConfig& config, std::size_t num_factors, const OptionPlace& place);
 
 // Throws UserError if embeddings are tied, but the vocabularies have different sizes.
 void check_vocabularies(const ModelConfig& config, const VocabularySizes& vocabulary);

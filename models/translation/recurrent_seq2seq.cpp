@@ -65,15 +65,11 @@ RecurrentSeq2SeqImpl::RecurrentSeq2SeqImpl(const RecurrentConfig& config, std::i
     : config_(config), attention_(std::move(attention)) {
   ensure(!config.tie_embeddings || config.src_vocabulary == config.tgt_vocabulary,
          "tied tables have the same vocabulary");
-  const auto table = [&](const std::string& name, std::int64_t vocabulary, std::int64_t width) {
-    return register_module(name, Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = width}));
+  const auto table = [&](const std::string& name, std::int64_t vocabulary) {
+    return register_module(name, Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = config.width}));
   };
-  tgt_embedding_ = table(config.tie_embeddings ? "embedding" : "tgt_embedding", config.tgt_vocabulary, config.width);
-  src_embedding_ = SourceEmbedding(
-      *this,
-      config.tie_embeddings ? tgt_embedding_
-                            : table("src_embedding", config.src_vocabulary, config.factors.piece_width(config.width)),
-      config.factors);
+  tgt_embedding_ = table(config.tie_embeddings ? "embedding" : "tgt_embedding", config.tgt_vocabulary);
+  src_embedding_ = config.tie_embeddings ? tgt_embedding_ : table("src_embedding", config.src_vocabulary);
   encoder_ = register_module("encoder", Recurrence(RecurrenceConfig{.cell = config.cell,
                                                                     .input = config.width,
                                                                     .hidden = config.encoder_width,
@@ -134,7 +130,8 @@ Tensor RecurrentSeq2SeqImpl::bridged(const std::vector<CellState>& last, std::si
 
 std::shared_ptr<const Memory> RecurrentSeq2SeqImpl::encode(const Sequences& src, Pass& pass) const {
   const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
-  const Tensor embedded_SE = src_embedding_.forward(src, {}, pass.dropout(config_.dropout), words);
+  const Tensor embedded_SE =
+      src_embedding_->forward(src, src_embedding_->unit_scale(), {}, pass.dropout(config_.dropout), words);
   const bool wants_memory = config_.keys == StateKind::cell || config_.values == StateKind::cell;
   const RecurrenceOutput read =
       encoder_->forward(embedded_SE, src.layout, config_.dropout, pass, /*start=*/{}, wants_memory);

@@ -43,7 +43,6 @@ struct RecurrentConfig {
   StateKind keys = StateKind::hidden;    // source of the keys of attention
   StateKind values = StateKind::hidden;  // source of the values of attention
   bool tie_embeddings = true;            // one table for both sides; the output layer always uses the target's
-  FactorTables factors = {};
   double dropout = 0;
   double word_dropout = 0;
 
@@ -107,7 +106,7 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   torch::Tensor step(const Memory& memory, DecoderState& state, const torch::Tensor& previous_R,
                      Pass& pass) const override;
   torch::Tensor forward(const Batch& batch, Pass& pass) const override;
-  const ops::Weight& source_table() const override { return src_embedding_.pieces(); }
+  const ops::Weight& source_table() const override { return src_embedding_->weight; }
   const ops::Weight& output_table() const override { return tgt_embedding_->weight; }
   std::optional<std::int64_t> longest_source() const override;
   std::string unfused_option() const override;
@@ -153,8 +152,8 @@ class RecurrentSeq2SeqImpl : public Seq2SeqImpl {
   torch::Tensor unrolled(const torch::Tensor& embedded_ME, const Layout& target, const RecurrentMemory& memory,
                          std::span<const DropoutPlace> places, Pass& pass) const;
 
-  SourceEmbedding src_embedding_;  // with the target's table if tied
   Embedding tgt_embedding_ = nullptr;
+  Embedding src_embedding_ = nullptr;  // the target's if tied
   Recurrence encoder_ = nullptr;
   std::vector<std::vector<Linear>> bridges_;  // for each decoder layer, one per part of the state
 };

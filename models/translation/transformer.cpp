@@ -26,8 +26,8 @@ struct TransformerState : DecoderState {
   }
 };
 
-Embedding table(std::int64_t vocabulary, std::int64_t width, const StackOptions& stack) {
-  return Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = width, .deviation = stack.deviation()});
+Embedding table(std::int64_t vocabulary, const StackOptions& stack) {
+  return Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = *stack.width, .deviation = stack.deviation()});
 }
 
 // Learnt positions start with standard deviation H^-0.5, as in fairseq: small beside the scaled embeddings.
@@ -40,15 +40,10 @@ AddedPositions positions_of(torch::nn::Module& model, const char* name, const St
 
 TransformerImpl::TransformerImpl(const TransformerConfig& config)
     : config_(config),
-      tgt_embedding_(
-          register_module("tgt_embedding", table(config.tgt_vocabulary, *config.decoder.width, config.decoder))),
-      src_embedding_(*this,
-                     config.tie_embeddings
+      tgt_embedding_(register_module("tgt_embedding", table(config.tgt_vocabulary, config.decoder))),
+      src_embedding_(config.tie_embeddings
                          ? tgt_embedding_
-                         : register_module("src_embedding",
-                                           table(config.src_vocabulary,
-                                                 config.factors.piece_width(*config.encoder.width), config.encoder)),
-                     config.factors, config.encoder.deviation()),
+                         : register_module("src_embedding", table(config.src_vocabulary, config.encoder))),
       output_bias_(config.output_bias ? register_parameter("output_bias", torch::zeros({config.tgt_vocabulary}))
                                       : Tensor()),
       encoder_(register_module(
@@ -69,8 +64,9 @@ Tensor TransformerImpl::embed(const Sequences& tokens, std::int64_t first, Pass&
 
 std::shared_ptr<const Memory> TransformerImpl::encode(const Sequences& src, Pass& pass) const {
   const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
-  const Tensor x_MH = src_embedding_.forward(src, src_positions_.rows(0, src.layout.max_length),
-                                             pass.dropout(config_.decoder.dropout), words);
+  const Tensor x_MH =
+      src_embedding_->forward(src, src_embedding_->unit_scale(), src_positions_.rows(0, src.layout.max_length),
+                              pass.dropout(config_.decoder.dropout), words);
   auto memory = std::make_shared<TransformerMemory>();
   memory->layout = src.layout;
   memory->read = decoder_->memory(encoder_->forward(x_MH, {.layout = src.layout}, pass), src.layout);

@@ -29,7 +29,6 @@ struct TransformerConfig {
   std::int64_t src_vocabulary = 0;
   std::int64_t tgt_vocabulary = 0;
   bool tie_embeddings = true;  // source with target; target and output always are
-  FactorTables factors = {};
   bool output_bias = false;
   StackOptions encoder = {}, decoder = {};  // of equal widths, positions and dropout
   bool head_gates = false;
@@ -46,7 +45,7 @@ class TransformerImpl : public Seq2SeqImpl {
   torch::Tensor step(const Memory& memory, DecoderState& state, const torch::Tensor& previous_R,
                      Pass& pass) const override;
   torch::Tensor forward(const Batch& batch, Pass& pass) const override;
-  const ops::Weight& source_table() const override { return src_embedding_.pieces(); }
+  const ops::Weight& source_table() const override { return src_embedding_->weight; }
   const ops::Weight& output_table() const override { return tgt_embedding_->weight; }
   torch::Tensor output_bias() const override { return output_bias_; }
 
@@ -56,8 +55,8 @@ class TransformerImpl : public Seq2SeqImpl {
 
   TransformerConfig config_;
   Embedding tgt_embedding_;
-  SourceEmbedding src_embedding_;  // with the target's table when tied
-  torch::Tensor output_bias_;      // [V], undefined if there is none
+  Embedding src_embedding_;    // the target's when tied
+  torch::Tensor output_bias_;  // [V], undefined if there is none
   Stack encoder_;
   Stack decoder_;
   AddedPositions src_positions_;

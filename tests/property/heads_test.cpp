@@ -292,7 +292,7 @@ TEST_P(PrunedTransformer, IsTheSilencedOne) {
   const auto scores = [&](const TranslationRun& scored, const AttentionEdit* edit) {
     ScoreConfig how{.workers = 1};
     how.edit = edit;
-    return score(scored, unlabelled(kPrunedSources), kPrunedTargets, how);
+    return score(scored, kPrunedSources, kPrunedTargets, how);
   };
   std::vector<HeadPlace> removed = {
       {AttentionPlace::encoder, 0, 1}, {AttentionPlace::decoder, 1, 0}, {AttentionPlace::cross, 2, 1}};

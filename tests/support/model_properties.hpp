@@ -52,20 +52,19 @@ inline void expect_steps_are_forward(const Seq2SeqImpl& model, const Batch& batc
   }
 }
 
-// Whatever the lengths of the other sentences, to which the plain formulations pad. `with` may add to a batch.
-template <class With = std::identity>
-void expect_a_batch_is_its_sentences(const Seq2SeqImpl& model, const With& with = {}) {
+// Whatever the lengths of the other sentences, to which the plain formulations pad.
+inline void expect_a_batch_is_its_sentences(const Seq2SeqImpl& model) {
   Pass inference = Pass::inference();
   const at::NoGradGuard no_grad;
   const auto src = random_sentences(kSourceLengths, 1);
   const auto tgt = random_sentences(kTargetLengths, 2);
-  const Batch batch = with(make_batch(src, tgt));
+  const Batch batch = make_batch(src, tgt);
   const auto expect_alike = [&] {
     const auto together = model.forward(batch, inference);
     for (std::size_t b = 0; b < src.size(); ++b) {
       const auto layout = batch.tgt.layout;
       expect_close(together.narrow(0, layout.offsets[b], layout.length(static_cast<std::int64_t>(b))),
-                   model.forward(with(make_batch({src[b]}, {tgt[b]})), inference));
+                   model.forward(make_batch({src[b]}, {tgt[b]}), inference));
     }
   };
   expect_alike();

@@ -140,7 +140,7 @@ TEST(Alignment, OfALongReversedTargetTheBeginningIsRead) {
   const Tokenizer tokenizer = small_tokenizer({.size = 64}), reversed = tokenizer.reversed();
   std::string text = "birds number 12";
   for (int i = 0; i < 400; ++i) text += " the dog sees";
-  const PiecePair pair = pair_in_pieces({.src = tokenizer, .tgt = reversed}, {"birds"}, text);
+  const PiecePair pair = pair_in_pieces({.src = tokenizer, .tgt = reversed}, "birds", text);
   EXPECT_EQ(pair.target_ids, reversed.encode_beginning(text, kMostPieces).ids);
 }
 

@@ -71,7 +71,7 @@ const std::vector<std::string> kReference = {"a dog", "the number of birds is 7"
 
 TEST(CalibrationOfReferences, IsOfAModelsOwnProbabilities) {
   const TranslationRun run = small_run(families(0)[2].config, 3);
-  const auto scores = score(run, unlabelled(kSource), kReference, {});
+  const auto scores = score(run, kSource, kReference, {});
   std::int64_t pieces = 0, best = 0;
   for (const TextScore& one : scores) {
     for (const ForcedPiece& piece : one.pieces) ++pieces, best += piece.is_best;
@@ -96,7 +96,7 @@ std::vector<std::string> and_line(std::vector<std::string> lines, const std::str
 double mean_log_prob(const TranslationRun& run, const std::vector<std::string>& target) {
   double sum = 0;
   for (std::size_t i = 0; i < kSource.size(); ++i) {
-    sum += score(run, std::vector{SourceLine{kSource[i]}}, std::vector{target[i]}, {})[0].log_prob();
+    sum += score(run, std::vector{kSource[i]}, std::vector{target[i]}, {})[0].log_prob();
   }
   return sum / static_cast<double>(kSource.size());
 }
@@ -135,7 +135,7 @@ TEST(CrossScoring, ScoresOfAnOutputAreThoseOfItsSearch) {
   const TranslationRun run = small_run(families(0)[2].config, 6);
   const TranslatorConfig search{.search = {.beam = 3, .max_length = 8}, .workers = 1};
   TranslatedText text{.source = kSource, .reference = kReference, .outputs = {{}, {}}};
-  for (const auto& translations : Translator(*run.model, run.tokenizers, search).translate(unlabelled(kSource))) {
+  for (const auto& translations : Translator(*run.model, run.tokenizers, search).translate(kSource)) {
     for (auto& output : text.outputs) output.push_back(translations[0]);
   }
   const ModelScores scores = score_translations(run, 0, text, {});
@@ -153,7 +153,7 @@ TEST(CrossScoring, ScoresOfAnOutputAreThoseOfItsSearch) {
 // what search maximises is divided by the length.
 TEST(CrossScoring, ASearchErrorIsAReferenceThatRanksAboveTheOutput) {
   const TranslationRun run = small_run(families(0)[2].config, 6);
-  const auto reference = score(run, unlabelled(kSource), kReference, {});
+  const auto reference = score(run, kSource, kReference, {});
   TranslatedText text{.source = kSource, .reference = kReference, .outputs = {{}, {}}};
   const auto output = [&](std::size_t i, double log_prob_above, double rank_above, bool ended = true) {
     const double log_prob = reference[i].log_prob();
@@ -195,7 +195,7 @@ TEST(CrossScoring, AttentionIsCutAsInSearch) {
   const double threshold = 0.3;
   TranslatorConfig config{.search = {.beam = 2, .max_length = 30, .attention_threshold = threshold}, .workers = 1};
   TranslatedText text{.source = kSource, .reference = kReference, .outputs = {{}, {}}};
-  for (const auto& translations : Translator(*run.model, run.tokenizers, config).translate(unlabelled(kSource))) {
+  for (const auto& translations : Translator(*run.model, run.tokenizers, config).translate(kSource)) {
     for (auto& output : text.outputs) output.push_back(translations[0]);
   }
   const CutWeights edit(threshold);
@@ -277,7 +277,7 @@ TEST(Beams, AreTranslationsOfGrowingBeams) {
     EXPECT_EQ(points[i].beam, kComparedBeams[i]);
     const TranslatorConfig config{
         .search = {.beam = points[i].beam, .length_penalty = 0, .min_length = 2, .max_length = 9}, .workers = 2};
-    const auto translations = Translator(*run.model, run.tokenizers, config).translate(unlabelled(sources));
+    const auto translations = Translator(*run.model, run.tokenizers, config).translate(sources);
     metrics::Tally tally(chrf);
     double sum = 0;
     for (std::size_t line = 0; line < sources.size(); ++line) {

@@ -37,21 +37,20 @@ Translation scored_text(const std::string& text, double score) {
 }
 
 double by_piece(const TranslationRun& run, const std::string& source, const std::string& target) {
-  const std::vector<SourceLine> sources = {{source}};
+  const std::vector<std::string> sources = {source};
   const TextScore found = score(run, sources, std::vector{target}, {}).front();
   return found.log_prob() / static_cast<double>(found.pieces.size());
 }
 
 TEST(Reranking, AddsTheWeightedLogProbabilityByPiece) {
   const TranslationRun run = small_run(families(0)[0].config, 9);
-  const std::vector<SourceLine> lines = {{"the dog sees a cat"}, {""}};
-  const std::vector<SourceLine> labelled = {{lines[0].text, {"DET NOUN VERB DET NOUN"}}, {"", {""}}};
+  const std::vector<std::string> lines = {"the dog sees a cat", ""};
   const std::vector<std::string> targets = {"birds", "a cat and 7 birds sees the number 12"};
   for (const RerankDirection direction : {RerankDirection::same, RerankDirection::reverse}) {
     std::vector<double> q;
     for (const std::string& target : targets) {
-      q.push_back(direction == RerankDirection::same ? by_piece(run, lines[0].text, target)
-                                                     : by_piece(run, target, lines[0].text));
+      q.push_back(direction == RerankDirection::same ? by_piece(run, lines[0], target)
+                                                     : by_piece(run, target, lines[0]));
     }
     ASSERT_NE(q[0], q[1]);
     const std::size_t better = q[0] > q[1] ? 0 : 1, worse = 1 - better;
@@ -61,7 +60,7 @@ TEST(Reranking, AddsTheWeightedLogProbabilityByPiece) {
       std::vector<std::vector<Translation>> found = {
           {scored_text(targets[worse], -1), scored_text(targets[better], -1 - gap)}, {scored_text("", 0)}};
       const RerankConfig config{.rerank_weight = weight, .rerank_direction = direction};
-      rerank(run, config, {.workers = 1}, weight > 1 ? labelled : lines, found);
+      rerank(run, config, {.workers = 1}, lines, found);
       const std::size_t first = weight > 1 ? better : worse;
       EXPECT_EQ(found[0][0].text, targets[first]) << weight;
       EXPECT_EQ(found[0][1].text, targets[1 - first]) << weight;
@@ -77,16 +76,16 @@ TEST(Reranking, SeesTheWholeBeamAndReturnsWhatIsWanted) {
   const std::vector<std::string> lines = {"the dog", "", "a cat and 7 birds"};
   TranslatorConfig config{.search = {.beam = 5, .nbest = 2, .max_length = 6}, .workers = 1};
   Translator translator(*run.model, run.tokenizers, config);
-  EXPECT_EQ(translator.translate(unlabelled(lines))[0].size(), 2U);
+  EXPECT_EQ(translator.translate(lines)[0].size(), 2U);
   std::size_t seen = 0;
-  translator.rescore_with([&](const std::vector<SourceLine>& read, std::vector<std::vector<Translation>>& found) {
-    EXPECT_EQ(read.back().text, lines.back());
+  translator.rescore_with([&](const std::vector<std::string>& read, std::vector<std::vector<Translation>>& found) {
+    EXPECT_EQ(read.back(), lines.back());
     seen = found[0].size();
     for (auto& of_line : found) std::ranges::reverse(of_line);
   });
   config.search.nbest = 5;
-  const auto all = Translator(*run.model, run.tokenizers, config).translate(unlabelled(lines));
-  const auto found = translator.translate(unlabelled(lines));
+  const auto all = Translator(*run.model, run.tokenizers, config).translate(lines);
+  const auto found = translator.translate(lines);
   EXPECT_EQ(seen, 5U);
   ASSERT_EQ(found[0].size(), 2U);
   EXPECT_EQ(found[0][0].text, all[0][4].text);
@@ -98,11 +97,11 @@ TEST(BayesRiskSearch, ReturnsTheHypothesisOfHighestUtility) {
   const TranslationRun run = small_run(families(0)[0].config, 9);
   const std::vector<std::string> lines = {"the dog", "", "a cat and 7 birds", "number 12"};
   TranslatorConfig config{.search = {.beam = 6, .nbest = 6, .max_length = 6}, .workers = 2};
-  const auto all = Translator(*run.model, run.tokenizers, config).translate(unlabelled(lines));
+  const auto all = Translator(*run.model, run.tokenizers, config).translate(lines);
   config.mbr = 6;
   for (const metrics::Utility utility : {metrics::Utility::chrf, metrics::Utility::bleu}) {
     config.utility = utility;
-    const auto found = Translator(*run.model, run.tokenizers, config).translate(unlabelled(lines));
+    const auto found = Translator(*run.model, run.tokenizers, config).translate(lines);
     ASSERT_EQ(found.size(), lines.size());
     for (std::size_t i = 0; i < lines.size(); ++i) {
       ASSERT_EQ(found[i].size(), 1U);
@@ -139,9 +138,9 @@ TEST(BayesRiskSearch, SamplesAreChosenFromToo) {
   const TranslationRun run = small_run(families(0)[0].config, 9);
   const std::vector<std::string> lines = {"the dog", "a cat and 7 birds"};
   TranslatorConfig config{.search = {.max_length = 5, .sample = 9, .epsilon = 0.02}, .workers = 1};
-  const auto samples = Translator(*run.model, run.tokenizers, config).translate(unlabelled(lines));
+  const auto samples = Translator(*run.model, run.tokenizers, config).translate(lines);
   const TranslatorConfig chooses{.search = {.max_length = 5}, .mbr = 9, .workers = 1};
-  const auto found = Translator(*run.model, run.tokenizers, chooses).translate(unlabelled(lines));
+  const auto found = Translator(*run.model, run.tokenizers, chooses).translate(lines);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::vector<std::string> texts;
     for (const Translation& sample : samples[i]) texts.push_back(sample.text);
@@ -319,7 +318,7 @@ TEST(Ensembles, TranslateLines) {
           {.models = {{.model = second.model.get(), .src = second.tokenizers.src}}, .weights = *weights});
     }
     std::vector<std::string> found;
-    for (const auto& translations : translator.translate(unlabelled(lines))) found.push_back(translations.at(0).text);
+    for (const auto& translations : translator.translate(lines)) found.push_back(translations.at(0).text);
     return found;
   };
   const auto alone = texts(first, {}), other = texts(second, {});

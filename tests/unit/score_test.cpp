@@ -169,11 +169,11 @@ const std::vector<std::string> kTargetLines = {"a dog sees",  "birds", "",      
 TEST(Scoring, IsTheSameInAnyBatches) {
   for (const Family& family : scored_families()) {
     const TranslationRun trained = small_run(family.config, 8);
-    const auto expected = score(trained, unlabelled(kSourceLines), kTargetLines, {.batch_size = 1, .workers = 1});
+    const auto expected = score(trained, kSourceLines, kTargetLines, {.batch_size = 1, .workers = 1});
     ASSERT_EQ(expected.size(), kTargetLines.size());
     for (const ScoreConfig& config :
          {ScoreConfig{.batch_size = 2, .workers = 3}, ScoreConfig{.batch_size = 64, .workers = 2}}) {
-      const auto scores = score(trained, unlabelled(kSourceLines), kTargetLines, config);
+      const auto scores = score(trained, kSourceLines, kTargetLines, config);
       for (std::size_t i = 0; i < scores.size(); ++i) {
         const auto ids = trained.tokenizers.tgt.encode(kTargetLines[i]);
         ASSERT_EQ(scores[i].pieces.size(), ids.size() + 1);
@@ -188,8 +188,8 @@ TEST(Scoring, CountsWordsPiecesAndCutLines) {
   const TranslationRun trained = small_run(families(0)[0].config, 8);
   std::string line;
   while (line.size() < 100'000) line += "dog ";
-  const auto scores = score(trained, std::vector<SourceLine>{{"a cat"}, {line}, {""}},
-                            std::vector<std::string>{line, " a  dog ", ""}, {});
+  const auto scores =
+      score(trained, std::vector<std::string>{"a cat", line, ""}, std::vector<std::string>{line, " a  dog ", ""}, {});
   EXPECT_EQ(scores[0].pieces.size(), kMostPieces + 1);
   const auto pieces_of_dog = std::ssize(trained.tokenizers.tgt.encode("dog"));
   EXPECT_EQ(scores[0].words, (std::ssize(scores[0].pieces) - 1 + pieces_of_dog - 1) / pieces_of_dog + 1);
@@ -208,11 +208,11 @@ TEST(Scoring, CountsWordsPiecesAndCutLines) {
 TEST(Scoring, FrozenInLessPrecisionItIsNearlyTheSame) {
   for (const Family& family : scored_families()) {
     const TranslationRun trained = small_run(family.config, 8);
-    const auto expected = score(trained, unlabelled(kSourceLines), kTargetLines, {});
+    const auto expected = score(trained, kSourceLines, kTargetLines, {});
     const auto in = [&](Precision precision) {
       const TranslationRun frozen = small_run(family.config, 8);
       freeze(*frozen.model, precision);
-      return score(frozen, unlabelled(kSourceLines), kTargetLines, {});
+      return score(frozen, kSourceLines, kTargetLines, {});
     };
     const auto fp32 = in(Precision::fp32), bf16 = in(Precision::bf16), int8 = in(Precision::int8);
     for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -236,7 +236,7 @@ TEST(ScoringDeathTest, HeedsSignals) {
         const TranslationRun trained = small_run(families(0)[0].config, 8);
         std::raise(SIGTERM);
         try {
-          score(trained, unlabelled(kSourceLines), kTargetLines, {});
+          score(trained, kSourceLines, kTargetLines, {});
         } catch (const Interrupted&) {
           std::_Exit(7);
         }

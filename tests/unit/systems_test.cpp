@@ -90,8 +90,6 @@ TEST(Systems, OptionsWithoutInfluenceDoNotSeparateThemAndOthersDo) {
   for (std::size_t run = 0; run < runs.size(); ++run) {  // of equal content, as the inputs show
     const std::string place = run == 0 ? "" : "elsewhere/";
     runs[run].config.guided.links = place + "links";
-    runs[run].config.factors.source_factors = {place + "tags"};
-    runs[run].config.valid_factors = {place + "valid.tags"};
   }
   runs[2].config.model.dropout = 0.3;
   runs[3].inputs["the text to learn from"] = "33333333";

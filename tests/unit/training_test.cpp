@@ -353,15 +353,11 @@ TEST(Defaults, ATransformerOfAKnownWidthHasNoAuto) {
 
 // What fits large texts is refused once a small one has chosen the sizes.
 TEST(Defaults, ChecksOfSizesWaitForTheText) {
-  TranslationConfig guided, related, headed, factored;
+  TranslationConfig guided, related, headed;
   guided.guided = {.links = "links", .layer = 4};
   related.relations = {.trees = "trees", .layer = 4};
   headed.relations = {.trees = "trees", .head = 4};
-  factored.factors.source_factors = {"tags"};
-  factored.model.factor_combine = FactorCombination::concat;
-  factored.model.factor_width = 256;
-  factored.model.tie_embeddings = false;
-  for (TranslationConfig* config : {&guided, &related, &headed, &factored}) {
+  for (TranslationConfig* config : {&guided, &related, &headed}) {
     config->train = {"train.src", "train.tgt"};
     EXPECT_NO_THROW(config->refuse_contradictions({}));
     EXPECT_NO_THROW(resolved(ModelKind::transformer, 5'000'000, *config).check_sizes(option_place));
@@ -369,8 +365,6 @@ TEST(Defaults, ChecksOfSizesWaitForTheText) {
   }
   guided.model.decoder_layers = 4;
   EXPECT_THROW(guided.refuse_contradictions({}), UserError);
-  factored.model.width = 256;
-  EXPECT_THROW(factored.refuse_contradictions({}), UserError);
 }
 
 TEST(Defaults, WhatIsGivenStays) {

@@ -57,7 +57,7 @@ class Translating : public testing::Test {
     const TranslationRun run = load_run_as<TranslationRun>(run_);
     Translator translator(*run.model, run.tokenizers, config);
     std::vector<std::string> results;
-    for (const auto& translations : translator.translate(unlabelled(lines))) results.push_back(translations.at(0).text);
+    for (const auto& translations : translator.translate(lines)) results.push_back(translations.at(0).text);
     return results;
   }
 
@@ -88,10 +88,10 @@ TEST_F(Translating, AStreamIsAnsweredInOrderAndAtOnceWhereWanted) {
     std::size_t read = 0;
     std::vector<std::string> answers;
     translator.translate_stream(
-        [&](SourceLine& line) {
+        [&](std::string& line) {
           EXPECT_TRUE(!at_once || answers.size() == read);
           if (read == kTranslatedLines.size()) return false;
-          line.text = kTranslatedLines[read++];
+          line = kTranslatedLines[read++];
           return true;
         },
         [&](const std::vector<Translation>& translations) { answers.push_back(translations.at(0).text); }, at_once);
@@ -104,7 +104,7 @@ TEST_F(Translating, ProgressCountsEveryLine) {
   const TranslatorConfig settings = config(2, 2);
   WorkProgress progress({.total = std::ssize(kTranslatedLines), .is_shown = false});
   Translator translator(*run.model, run.tokenizers, settings, &progress);
-  translator.translate(unlabelled(kTranslatedLines));
+  translator.translate(kTranslatedLines);
   EXPECT_EQ(progress.done(), std::ssize(kTranslatedLines));
 }
 
@@ -129,7 +129,7 @@ TEST_F(Translating, FrozenInEveryPrecisionItSaysTheSame) {
     const TranslationRun run = load_run_as<TranslationRun>(run_);
     if (precision) freeze(*run.model, *precision);
     Translator translator(*run.model, run.tokenizers, settings);
-    return translator.translate(unlabelled(kTranslatedLines));
+    return translator.translate(kTranslatedLines);
   };
   const auto expected = in(std::nullopt);
   std::set<double> scores;  // of the first line in each precision
@@ -199,7 +199,7 @@ TEST_F(Translating, ABatchHasRoomForWhatItsHypothesesMayGrowTo) {
     TranslatorConfig settings = config(1, 32);
     settings.search.*rows = 40;
     settings.search.min_length = settings.search.max_length.emplace(160);
-    Translator(model, tokenizers, settings).translate(std::vector<SourceLine>(11, {line}));
+    Translator(model, tokenizers, settings).translate(std::vector<std::string>(11, line));
     for (const std::int64_t sentences : model.sentences) EXPECT_LE(sentences * 40 * 160, 32768);
     EXPECT_EQ(model.sentences.size(), 3);
   }

@@ -48,13 +48,6 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
                     "drop one of them");
   }
   if (!valid.empty()) check_two_files("valid", valid, origins);
-  if (const std::size_t expected = valid.empty() ? 0 : factors.source_factors.size();
-      valid_factors.size() != expected) {
-    throw UserError(fmt::format("{}: {}, expected {}", origins("valid-factors"),
-                                counted(std::ssize(valid_factors), "file"), expected),
-                    valid.empty() ? "leave it out, or add --valid SOURCE TARGET"
-                                  : "name the file of each factor of --source-factors for the source of --valid");
-  }
   metrics.validate(origins);
   const std::string place = origins("best-metric") + ": " + trainer.best_metric;
   if (metrics::find_text_metric(trainer.best_metric) != nullptr) {
@@ -73,7 +66,6 @@ std::vector<std::string> TranslationConfig::metric_names() const {
 }
 
 void TranslationConfig::check_sizes(const OptionPlace& place) const {
-  check_factors(model, factors.source_factors.size(), place);
   const std::optional<std::int64_t> layers = model.model == ModelKind::transformer ? model.decoder_layers : 1;
   const auto check = [&](const char* option, std::int64_t number, const char* last, std::int64_t count) {
     if (number < count) return;

@@ -9,7 +9,6 @@
 #include "core/options.hpp"
 #include "data/corpus/batch_order.hpp"
 #include "data/corpus/parallel_corpus.hpp"
-#include "data/text/parallel.hpp"
 #include "data/tokenizer/piece_sampler.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "eval/metrics/translation_metrics.hpp"
@@ -30,8 +29,6 @@ struct TranslationConfig {
   RunConfig run = {};
   std::vector<std::string> train;
   std::vector<std::string> valid;
-  FactorFiles factors = {};
-  std::vector<std::string> valid_factors;
   std::vector<std::string> tokenizer;
   TokenizerConfig vocabulary = {};
   CorpusConfig corpus = {};
@@ -67,13 +64,6 @@ struct TranslationConfig {
            .may_change = true,
            .identifies = false,
            .common = true});
-    FactorFiles::visit(self.factors, visit);
-    visit("valid-factors", self.valid_factors,
-          {.help = "labels of the source words of --valid: a file for each of --source-factors, in the same order",
-           .file = FileUse::read,
-           .may_change = true,
-           .is_input = true,
-           .only = {"source-factors"}});
     visit("tokenizer", self.tokenizer,
           {.help = "one tokenizer for both languages, or one for the source and one for the target; none: train a "
                    "joint one on the training text",
@@ -121,7 +111,7 @@ struct TranslationConfig {
   // Throw UserError: validate() if --run is missing, the other for contradictory options from any source.
   void validate(const OptionOrigins& /*origins*/) const { run.validate(); }
   void refuse_contradictions(const OptionOrigins& origins) const;
-  // Throws UserError if factors or guided heads do not fit the sizes that are known; others depend on the text.
+  // Throws UserError if guided heads do not fit the sizes that are known; others depend on the text.
   void check_sizes(const OptionPlace& place) const;
 };
 

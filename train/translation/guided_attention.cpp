@@ -82,7 +82,7 @@ std::vector<SentenceLinks> read_word_links(const std::string& file, const std::s
                     .remedy = "give the links of " + src_file + " and " + tgt_file + ", source-target from word 0"};
   for (TextPair pair; reader.next(pair);) {
     for (auto* words : {&format.source_words, &format.target_words}) words->resize(pair.line, kAny);
-    format.source_words.back() = std::ssize(aligned_words(pair.src.text));
+    format.source_words.back() = std::ssize(aligned_words(pair.src));
     format.target_words.back() = std::ssize(aligned_words(pair.tgt));
   }
   const std::uint64_t lines = reader.counts().src.lines;
@@ -148,10 +148,9 @@ PieceLinks::PieceLinks(const std::vector<SentenceLinks>& links, const std::strin
                                (query_tokenizer_.is_reversed() ? " reversed" : ""),
                            shape(), cache, [&](IdCache::Writer& writer) {
                              encode_links<Record>(writer, source.src_file, source.tgt_file, [&](const TextPair& pair) {
-                               return numbers_of(
-                                   links_of_pieces(links[pair.line - 1].sure,
-                                                   pieces_by_word(src_tokenizer_, pair.src.text, max_length_),
-                                                   pieces_by_word(query_tokenizer_, pair.tgt, max_length_)));
+                               return numbers_of(links_of_pieces(
+                                   links[pair.line - 1].sure, pieces_by_word(src_tokenizer_, pair.src, max_length_),
+                                   pieces_by_word(query_tokenizer_, pair.tgt, max_length_)));
                              });
                            })) {}
 

@@ -59,7 +59,7 @@ TranslationTask::TranslationTask(Seq2Seq model, const TokenizerPair& tokenizers,
   if (!valid) return;
   BatchOrder order(*valid, config.batches, 0);
   valid_.emplace(Validation{.corpus = std::move(*valid), .order = std::move(order), .src = {}, .tgt = {}});
-  ParallelReader reader(config.valid[0], config.valid[1], config.valid_factors);
+  ParallelReader reader(config.valid[0], config.valid[1]);
   for (TextPair pair; std::ssize(valid_->src) < config.bleu_sentences && reader.next(pair);) {
     valid_->src.push_back(pair.src);
     valid_->tgt.push_back(pair.tgt);
@@ -110,7 +110,7 @@ std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::p
   TranslatorConfig greedy;  // one worker per thread of the training
   greedy.workers = threads_;
   const std::size_t ranks_of = ranks.size();
-  std::vector<SourceLine> own;  // this rank's share: every ranks_of-th sentence
+  std::vector<std::string> own;  // this rank's share: every ranks_of-th sentence
   for (std::size_t i = ranks.rank(); i < valid_->src.size(); i += ranks_of) own.push_back(valid_->src[i]);
   std::string own_lines;
   ranks.together([&] {
@@ -172,23 +172,16 @@ TokenizerPair tokenizers_for(const TranslationConfig& config, bool resumed) {
   if (config.tokenizer.empty() && config.run.init_from.empty()) {
     log::info("training a tokenizer on {} and {}", config.train[0], config.train[1]);
     const Tokenizer joint = train_tokenizer(config.train, config.vocabulary);
-    return {.src = joint, .tgt = joint, .factors = SourceFactors::from_files(config.factors.source_factors)};
+    return {.src = joint, .tgt = joint};
   }
-  TokenizerPair given =
+  const TokenizerPair given =
       config.tokenizer.empty() ? of_run(config.run.init_from) : TokenizerPair::from_files(config.tokenizer);
-  if (!config.tokenizer.empty()) given.factors = SourceFactors::from_files(config.factors.source_factors);
   warn_of_other(config.vocabulary, given.tgt);
   return given;
 }
 
-CorpusSource source_of(const std::vector<std::string>& files, const std::vector<std::string>& factor_files,
-                       const TokenizerPair& tokenizers) {
-  return {.src_file = files[0],
-          .tgt_file = files[1],
-          .src_tokenizer = tokenizers.src,
-          .tgt_tokenizer = tokenizers.tgt,
-          .factors = tokenizers.factors,
-          .factor_files = factor_files};
+CorpusSource source_of(const std::vector<std::string>& files, const TokenizerPair& tokenizers) {
+  return {.src_file = files[0], .tgt_file = files[1], .src_tokenizer = tokenizers.src, .tgt_tokenizer = tokenizers.tgt};
 }
 
 EncodedCorpus open_corpus(const CorpusSource& source, const TranslationConfig& config) {
@@ -220,9 +213,6 @@ class TranslationJob : public Job {
   Inputs load(bool resumed) override {
     check_parallel(config_.train[0], config_.train[1]);
     if (!config_.valid.empty()) check_parallel(config_.valid[0], config_.valid[1]);
-    for (const auto* files : {&config_.factors.source_factors, &config_.valid_factors}) {
-      std::ranges::for_each(*files, check_text_file);
-    }
     std::vector<SentenceLinks> links;
     const std::string& link_file = config_.guided.links;
     if (config_.guided.guides()) links = read_word_links(link_file, config_.train[0], config_.train[1]);
@@ -230,14 +220,12 @@ class TranslationJob : public Job {
     const std::string& tree_file = config_.relations.trees;
     if (config_.relations.guides()) trees = read_line_trees(tree_file, config_.train[0]);
     tokenizers_ = tokenizers_for(config_, resumed);
-    check_factor_files(*tokenizers_, resumed ? config_.run.run : config_.run.init_from,
-                       config_.factors.source_factors.size());
     if (config_.model.reverse_target) tokenizers_->tgt = tokenizers_->tgt.reversed();
     check_vocabularies(config_.model, sizes_of(*tokenizers_));
     if (!config_.vocabulary.size) config_.vocabulary.size = tokenizers_->tgt.size();
     check_sampling(config_.sampling, tokenizers_->src, "the source");
     check_sampling(config_.sampling, tokenizers_->tgt, "the target");
-    const CorpusSource source = source_of(config_.train, config_.factors.source_factors, *tokenizers_);
+    const CorpusSource source = source_of(config_.train, *tokenizers_);
     train_ = open_corpus(source, config_);
     Inputs guides;
     const auto guide = [&](const auto& given, const char* what, const char* option, const std::string& file) {
@@ -247,24 +235,18 @@ class TranslationJob : public Job {
     };
     guide(links, "the links of words", "--guided-alignment", link_file);
     guide(trees, "the trees of the source", "--guided-relations", tree_file);
-    if (!config_.valid.empty()) {
-      valid_ = open_corpus(source_of(config_.valid, config_.valid_factors, *tokenizers_), config_);
-    }
+    if (!config_.valid.empty()) valid_ = open_corpus(source_of(config_.valid, *tokenizers_), config_);
     resolve_sizes(config_, train_->num_tgt_tokens());
     if (!resumed) resolve_transformer(config_.model);  // or the weights of an earlier version would be another model's
     config_.check_sizes(option_place);
-    const auto named = [](const char* option, const std::vector<std::string>& files,
-                          const std::vector<std::string>& factors) {
-      std::string names = files.empty() ? "none" : option + (" " + files.front()) + " " + files.back();
-      for (const std::string& file : factors) names += " " + file;
-      return names;
+    const auto named = [](const char* option, const std::vector<std::string>& files) {
+      return files.empty() ? "none" : option + (" " + files.front()) + " " + files.back();
     };
-    Inputs inputs = {{"the tokenizer of the source", tokenizers_->src.hash(), "tokenizer/"},
-                     {"the tokenizer of the target", tokenizers_->tgt.hash(), "tokenizer/"},
-                     {"the text to learn from", train_->content_hash(),
-                      named("--train", config_.train, config_.factors.source_factors)},
-                     {"the text to validate on", valid_ ? valid_->content_hash() : "",
-                      named("--valid", config_.valid, config_.valid_factors)}};
+    Inputs inputs = {
+        {"the tokenizer of the source", tokenizers_->src.hash(), "tokenizer/"},
+        {"the tokenizer of the target", tokenizers_->tgt.hash(), "tokenizer/"},
+        {"the text to learn from", train_->content_hash(), named("--train", config_.train)},
+        {"the text to validate on", valid_ ? valid_->content_hash() : "", named("--valid", config_.valid)}};
     inputs.insert(inputs.end(), guides.begin(), guides.end());
     return inputs;
   }

@@ -43,12 +43,11 @@ class TranslationTask : public StreamTask<Batch> {
   std::vector<ValidationMetric> validate(const std::filesystem::path& run, std::int64_t step, Ranks& ranks) override;
 
  private:
-  // Held-out pairs in batches of fixed order, and the text for the metrics, source lines with the labels of their
-  // factors.
+  // Held-out pairs in batches of fixed order, and the text for the metrics.
   struct Validation {
     EncodedCorpus corpus;
     BatchOrder order;
-    std::vector<SourceLine> src;
+    std::vector<std::string> src;
     std::vector<std::string> tgt;
   };
 

@@ -49,7 +49,6 @@ namespace {
 Sequences twice(const Sequences& once) {
   Sequences both{.ids_M = at::cat({once.ids_M, once.ids_M}), .layout = once.layout};
   for (std::int64_t b = 0; b < once.layout.size(); ++b) both.layout.append(once.layout.length(b));
-  if (once.factors_MJ.defined()) both.factors_MJ = at::cat({once.factors_MJ, once.factors_MJ});
   return both;
 }
 

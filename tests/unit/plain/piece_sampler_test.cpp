@@ -215,7 +215,7 @@ TEST_F(PieceSamplerTest, RefusesAnotherKindOfTokenizer) {
 class SampledPairsTest : public PieceSamplerTest {
  protected:
   SampledPairs sampled(std::uint64_t seed, std::int64_t longest) const {
-    return {corpus_, {tokenizer_, tokenizer_, {}}, {.bpe_dropout = 0.2}, seed, longest};
+    return {corpus_, {tokenizer_, tokenizer_}, {.bpe_dropout = 0.2}, seed, longest};
   }
 
   // The pieces of the first examples in an epoch.
@@ -267,65 +267,8 @@ TEST_F(SampledPairsTest, ALongerSampleIsReplacedByThePiecesOfTheCorpus) {
   EXPECT_GT(replaced, 5U);
 }
 
-// Line i has i % 7 + 1 words, so that the labels of earlier words are more frequent.
-TEST_F(SampledPairsTest, SampledPiecesHaveTheLabelsOfTheirWords) {
-  std::string tags;
-  for (int i = 0; i < 200; ++i) {
-    for (int word = 0; word <= i % 7; ++word) tags += "w" + std::to_string(word) + " ";
-    tags += "\n";
-  }
-  const std::string file = write("tags", tags), text_file = write("text3", text(3, 200));
-  const SourceFactors factors = SourceFactors::from_files({file});
-  const EncodedCorpus corpus = EncodedCorpus::open({.src_file = text_file,
-                                                    .tgt_file = text_file,
-                                                    .src_tokenizer = tokenizer_,
-                                                    .tgt_tokenizer = tokenizer_,
-                                                    .factors = factors,
-                                                    .factor_files = {file}},
-                                                   {}, directory_ / "cache");
-  const SampledPairs pairs(corpus, {tokenizer_, tokenizer_, {}}, {.bpe_dropout = 0.3}, 1, 1000);
-  for (std::int64_t example = 0; example < 50; ++example) {
-    const PairIds pair = pairs.pair(example, 0);
-    Ids expected;
-    for (const std::int32_t id : pair.src) {
-      const std::int32_t before = expected.empty() ? 1 : expected.back();
-      expected.push_back(before + (tokenizer_.begins_word(id) ? 1 : 0));
-    }
-    EXPECT_EQ(pair.labels, expected);
-  }
-}
-
-TEST_F(SampledPairsTest, LabelsNeedPiecesWithinWords) {
-  const std::string text_file = write("text3", text(3, 20));
-  std::string bytes = tokenizer_.bytes(), tags;
-  for (int i = 0; i < 20; ++i) {
-    for (int word = 0; word <= i % 7; ++word) tags += "x ";
-    tags += "\n";
-  }
-  const std::string file = write("tags", tags);
-  const SourceFactors factors = SourceFactors::from_files({file});
-  const auto sampled_from = [&](const Tokenizer& tokenizer) {
-    const EncodedCorpus corpus = EncodedCorpus::open({.src_file = text_file,
-                                                      .tgt_file = text_file,
-                                                      .src_tokenizer = tokenizer,
-                                                      .tgt_tokenizer = tokenizer,
-                                                      .factors = factors,
-                                                      .factor_files = {file}},
-                                                     {}, directory_ / "cache");
-    const SampledPairs pairs(corpus, {tokenizer, tokenizer, {}}, {.bpe_dropout = 0.3}, 1, 1000);
-  };
-  EXPECT_NO_THROW(sampled_from(tokenizer_));
-  // A piece of two words, "o▁w", in place of "▁ow".
-  for (const auto& piece : read_sentencepiece_content(tokenizer_.bytes()).pieces) {
-    if (!piece.text.starts_with("\u2581") || piece.text.size() < 5 || (piece.text[3] & 0x80) != 0) continue;
-    bytes.replace(bytes.find(piece.text), 4, std::string(piece.text.substr(3, 1)) + "\u2581");
-    break;
-  }
-  EXPECT_THROW(sampled_from(Tokenizer::from_bytes(bytes)), UserError);
-}
-
 TEST_F(SampledPairsTest, LengthsAreEstimatedAndCanBeStopped) {
-  SampledPairs pairs(corpus_, {tokenizer_, tokenizer_, {}}, {.bpe_dropout = 0.2}, 1, 1000);
+  SampledPairs pairs(corpus_, {tokenizer_, tokenizer_}, {.bpe_dropout = 0.2}, 1, 1000);
   double usual = 0, own = 0;
   const std::vector<PairLength> lengths = pairs.lengths(0);
   for (std::size_t i = 0; i < lengths.size(); ++i) {

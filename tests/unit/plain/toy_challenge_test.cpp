@@ -283,18 +283,18 @@ TEST(ToyChallenge, ATranslationHasTheGermanPairsWithSourcesOfTheirMeaning) {
   ASSERT_GT(translations().size(), german().size());
   for (std::size_t i = 0; i < german().size(); ++i) {
     const MinimalPair& pair = translations()[i];
-    SCOPED_TRACE(pair.source.text + " / " + pair.better);
-    EXPECT_EQ(german()[i].source.text, "");
+    SCOPED_TRACE(pair.source + " / " + pair.better);
+    EXPECT_EQ(german()[i].source, "");
     EXPECT_EQ(pair.kind, german()[i].kind);
     EXPECT_EQ(pair.distance, german()[i].distance);
     EXPECT_EQ(pair.better, german()[i].better);
     EXPECT_EQ(pair.worse, german()[i].worse);
   }
   for (const MinimalPair& pair : translations()) {
-    SCOPED_TRACE(pair.source.text + " / " + pair.better);
+    SCOPED_TRACE(pair.source + " / " + pair.better);
     const Strings german_words = words_of(pair.better);
     std::size_t nouns_said = 0;
-    for (const std::string& word : words_of(pair.source.text)) {
+    for (const std::string& word : words_of(pair.source)) {
       if (!is_noun(word)) continue;
       ++nouns_said;
       const bool plural = is_plural_noun(word);
@@ -320,7 +320,7 @@ TEST(ToyChallenge, ANegationIsThatOfTheSource) {
       return std::ranges::count_if(words,
                                    [](const std::string& word) { return word == "nicht" || word.starts_with("kein"); });
     };
-    const Strings source = words_of(pair.source.text);
+    const Strings source = words_of(pair.source);
     EXPECT_EQ(std::ranges::count(source, "not"), negations(both.better));
     EXPECT_EQ(negations(both.better) + negations(both.worse), 1);
     const Strings& negated = negations(both.better) == 1 ? both.better : both.worse;
@@ -345,7 +345,7 @@ TEST(ToyChallenge, APronounHasTheGenderOfTheNounThatMakesSense) {
     for_each_of(translations(), kind, [&](const MinimalPair& pair, const Compared& both) {
       ASSERT_TRUE(one_word_differs(both));
       EXPECT_TRUE(is_german_noun(word_at(both.better, both.before))) << word_at(both.better, both.before);
-      EXPECT_EQ(std::ranges::count(words_of(pair.source.text), "it"), 1);
+      EXPECT_EQ(std::ranges::count(words_of(pair.source), "it"), 1);
       ++better[both.better[both.at]];
       ++worse[both.worse[both.at]];
     });
@@ -409,7 +409,7 @@ TEST(ToyChallenge, EveryWordOccursInTheTrainingText) {
     return words;
   };
   std::set<std::string> new_english = words_in(english()), new_german = words_in(translations());
-  for (const MinimalPair& pair : translations()) new_english.merge(words_in({{.better = pair.source.text}}));
+  for (const MinimalPair& pair : translations()) new_english.merge(words_in({{.better = pair.source}}));
   RandomStream random(1);
   for (int i = 0; i < 40000 && !(new_english.empty() && new_german.empty()); ++i) {
     const std::size_t length = invent_length(random);

@@ -94,20 +94,20 @@ TEST_F(MinimalPairs, OfBlimpAreObjectsInLines) {
 TEST_F(MinimalPairs, OfTranslationsHaveASourceBeforeTheBetterOne) {
   const auto plain = read("Him.\tEr.\tSie.\n", PairsOf::translations);
   ASSERT_EQ(plain.size(), 1U);
-  EXPECT_EQ(plain[0].source.text, "Him.");
+  EXPECT_EQ(plain[0].source, "Him.");
   EXPECT_EQ(plain[0].better, "Er.");
   EXPECT_EQ(plain[0].worse, "Sie.");
   EXPECT_EQ(plain[0].kind, "");
   EXPECT_FALSE(plain[0].distance);
   const auto kinds = read("pronoun\tHim.\tEr.\tSie.", PairsOf::translations);
   EXPECT_EQ(kinds[0].kind, "pronoun");
-  EXPECT_EQ(kinds[0].source.text, "Him.");
+  EXPECT_EQ(kinds[0].source, "Him.");
   EXPECT_FALSE(kinds[0].distance);
   const auto distances = read("pronoun\t4\tHim.\tEr.\tSie.", PairsOf::translations);
   EXPECT_EQ(distances[0].kind, "pronoun");
   EXPECT_EQ(distances[0].distance, 4);
-  EXPECT_EQ(distances[0].source.text, "Him.");
-  EXPECT_EQ(read("a\tb").front().source.text, "");
+  EXPECT_EQ(distances[0].source, "Him.");
+  EXPECT_EQ(read("a\tb").front().source, "");
 }
 
 TEST_F(MinimalPairs, WithoutASourceAreNoTranslations) {
