@@ -53,8 +53,7 @@ void feed_forward(benchmark::State& state) {
   const std::int64_t width = state.range(2);
   const Tensor x = activations(state, width), inner_bias = parameter({4 * width}), bias = parameter({width});
   const Weight inner = weight(state, 4 * width, width), outer = weight(state, width, 4 * width);
-  forward_and_backward(state,
-                       [&] { return linear(linear(x, inner, inner_bias, Activation::relu, kDropout), outer, bias); });
+  forward_and_backward(state, [&] { return linear(linear(x, inner, inner_bias, Activation::relu), outer, bias); });
 }
 
 void norm(benchmark::State& state) {

@@ -26,8 +26,6 @@ struct BlockOptions {
   bool residual = true;
   FeedForwardKind activation = FeedForwardKind::relu;
   double attention_dropout = 0;
-  double activation_dropout = 0;
-  double layer_drop = 0;
 
   // `only`: the condition of all of them.
   template <class Self, class Visitor>
@@ -81,14 +79,6 @@ struct BlockOptions {
           {.help = "activation of the feed-forward layer; geglu and swiglu are gated", .only = only});
     visit("attention-dropout", self.attention_dropout,
           {.help = "dropout on attention weights", .min = 0, .max = 0.95, .is_adopted = false, .only = only});
-    visit("activation-dropout", self.activation_dropout,
-          {.help = "dropout inside the feed-forward", .min = 0, .max = 0.95, .is_adopted = false, .only = only});
-    visit("layer-drop", self.layer_drop,
-          {.help = "probability of skipping each layer in training",
-           .min = 0,
-           .max = 0.95,
-           .is_adopted = false,
-           .only = only});
   }
 
   // Of options whose sizes are known: the heads that are missing, and the numbers of those that a layer has, ascending.

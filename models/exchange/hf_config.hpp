@@ -47,8 +47,7 @@ inline constexpr auto kHfFieldsWithoutEffect = std::to_array<std::string_view>(
 // training.
 inline constexpr auto kHfExportedOfStack = std::to_array<std::string_view>(
     {"shape", "layers", "width", "heads", "feed-forward", "norm", "activation", "embedding-width", "max-positions",
-     "dropout", "attention-dropout", "activation-dropout", "layer-drop", "initial-deviation", "initial-positions",
-     "initialiser"});
+     "dropout", "attention-dropout", "initial-deviation", "initial-positions", "initialiser"});
 
 // A flag of config.json: the only accepted value, and the meaning of a missing flag in Hugging Face.
 struct HfFlag {

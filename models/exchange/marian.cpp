@@ -42,21 +42,21 @@ constexpr auto kFlags = std::to_array<HfFlag>({{"scale_embedding", true, false},
 constexpr auto kOtherFields = std::to_array<std::string_view>(
     {"model_type", "vocab_size", "decoder_vocab_size", "d_model", "encoder_layers", "decoder_layers",
      "encoder_attention_heads", "decoder_attention_heads", "encoder_ffn_dim", "decoder_ffn_dim", "activation_function",
-     "dropout", "attention_dropout", "activation_dropout", "init_std", "pad_token_id", "eos_token_id", "bos_token_id",
+     "dropout", "attention_dropout", "init_std", "pad_token_id", "eos_token_id", "bos_token_id",
      "decoder_start_token_id", "share_encoder_decoder_embeddings", "bad_words_ids",
      // names of the same numbers
      "hidden_size", "num_hidden_layers", "num_attention_heads",
      // training and classification
-     "encoder_layerdrop", "decoder_layerdrop", "classif_dropout", "classifier_dropout",
+     "activation_dropout", "encoder_layerdrop", "decoder_layerdrop", "classif_dropout", "classifier_dropout",
      // fields that Hugging Face ignores
      "max_position_embeddings", "extra_pos_embeddings", "add_bias_logits"});
 
 // Options that can be exported: config.json has them, or they only matter in training. All others must have their
 // defaults, and the score must be scaled-dot; max-positions does not matter without a table of positions.
-constexpr auto kExported = std::to_array<std::string_view>(
-    {"encoder-layers", "decoder-layers", "width", "score", "heads", "feed-forward", "activation", "tie-embeddings",
-     "output-bias", "max-positions", "dropout", "attention-dropout", "activation-dropout", "layer-drop", "word-dropout",
-     "initial-deviation", "initialiser"});
+constexpr auto kExported =
+    std::to_array<std::string_view>({"encoder-layers", "decoder-layers", "width", "score", "heads", "feed-forward",
+                                     "activation", "tie-embeddings", "output-bias", "max-positions", "dropout",
+                                     "attention-dropout", "word-dropout", "initial-deviation", "initialiser"});
 
 // Whether a weight reads hidden states (columns) or writes them (rows).
 enum class Hidden { read, written };
@@ -184,7 +184,6 @@ MarianConfig read_marian_config(const std::filesystem::path& path) {
   model.block.activation = file.activation("activation_function");
   model.dropout = file.number("dropout", 0, 0.95, 0.1);
   model.block.attention_dropout = file.number("attention_dropout", 0, 0.95, 0);
-  model.block.activation_dropout = file.number("activation_dropout", 0, 0.95, 0);
   model.initial_deviation = file.number("init_std", 0, 1, 0.02);
   model.tie_embeddings = file.get("share_encoder_decoder_embeddings", true);
   config.vocabulary.src = config.vocabulary.tgt = file.size("vocab_size", 1, kMostPieces);
@@ -298,7 +297,6 @@ std::string to_marian_config(const MarianConfig& config) {
       {"tie_word_embeddings", true},
       {"dropout", model.dropout.value_or(0)},
       {"attention_dropout", block.attention_dropout},
-      {"activation_dropout", block.activation_dropout},
       {"init_std", model.initial_deviation > 0 ? model.initial_deviation : kUsualDeviation},
       {"pad_token_id", config.ids.pad},
       {"eos_token_id", config.ids.eos},

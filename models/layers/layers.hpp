@@ -110,10 +110,9 @@ class LinearImpl : public Layer {
  public:
   explicit LinearImpl(const LinearConfig& config);
 
-  // Maps x [..., in] to [..., out] in the type of x; `after`: dropout on the result.
-  torch::Tensor forward(const torch::Tensor& x, ops::Activation activation = ops::Activation::none,
-                        ops::Dropout after = {}) const {
-    return ops::linear(x, weight, bias, activation, after);
+  // Maps x [..., in] to [..., out] in the type of x.
+  torch::Tensor forward(const torch::Tensor& x, ops::Activation activation = ops::Activation::none) const {
+    return ops::linear(x, weight, bias, activation);
   }
   void initialise(RandomStream& random) override;
   ParameterTraits traits_of(const torch::Tensor& parameter) const override {

@@ -19,15 +19,15 @@ Tensor dropout(const Tensor& x, Dropout dropout) {
   return has_fast_path(x) ? fast::dropout(x, dropout) : plain::dropout(x, dropout);
 }
 
-Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {
+Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation) {
   ensure(x.size(-1) == weight.master().size(1), "x has as many columns as the weight");
   if (weight.packed() != nullptr && weight.packed()->precision == Precision::int8) {
     return fast::linear_int8(x, weight.packed()->integers, bias, activation,
                              has_fast_path(x) ? kernels::best_int8_kernel() : kernels::Int8Kernel::plain);
   }
-  if (has_gpu_product(x, weight)) return gpu::linear(x, weight, bias, activation, after);
-  return has_fast_product(x, weight) ? fast::linear(x, weight, bias, activation, after)
-                                     : plain::linear(x, weight, bias, activation, after);
+  if (has_gpu_product(x, weight)) return gpu::linear(x, weight, bias, activation);
+  return has_fast_product(x, weight) ? fast::linear(x, weight, bias, activation)
+                                     : plain::linear(x, weight, bias, activation);
 }
 
 Tensor logits(const Tensor& x, const Weight& weight, const Tensor& bias) {
@@ -37,17 +37,16 @@ Tensor logits(const Tensor& x, const Weight& weight, const Tensor& bias) {
   return has_fast_product(x, weight) ? fast::logits(x, weight, bias) : plain::logits(x, weight, bias);
 }
 
-Tensor feed_forward(const Tensor& x, Affine first, Activation activation, Dropout between, Affine second) {
+Tensor feed_forward(const Tensor& x, Affine first, Activation activation, Affine second) {
   ensure(x.dim() == 2 && first.bias.defined() && second.bias.defined(), "x has rows, and both layers have biases");
   const bool trained = first.weight.packed() == nullptr;
-  if (trained && has_fast_product(x, first.weight)) return fast::feed_forward(x, first, activation, between, second);
-  return linear(linear(x, first.weight, first.bias, activation, between), second.weight, second.bias);
+  if (trained && has_fast_product(x, first.weight)) return fast::feed_forward(x, first, activation, second);
+  return linear(linear(x, first.weight, first.bias, activation), second.weight, second.bias);
 }
 
-Tensor gated(const Tensor& x, Activation activation, Dropout dropout) {
+Tensor gated(const Tensor& x, Activation activation) {
   ensure(x.dim() == 2 && x.size(1) % 2 == 0, "x has rows of two halves");
-  if (has_gpu_path(x)) return gpu::dropout(plain::gated(x, activation, {}), dropout);
-  return has_fast_path(x) ? fast::gated(x, activation, dropout) : plain::gated(x, activation, dropout);
+  return has_fast_path(x) ? fast::gated(x, activation) : plain::gated(x, activation);
 }
 
 Tensor additive_energies(const Tensor& queries_TA, const Tensor& keys_SA, const Tensor& energy_NA) {

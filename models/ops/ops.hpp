@@ -19,27 +19,26 @@ namespace attend::ops {
 // dropout(x), any shape. Srivastava et al. 2014.
 torch::Tensor dropout(const torch::Tensor& x, Dropout dropout);
 
-// activation(x Wᵀ + b): x [..., I], weight [O, I], bias [O] or undefined; [..., O] in x's type. `after`: dropout on the
-// result.
+// activation(x Wᵀ + b): x [..., I], weight [O, I], bias [O] or undefined; [..., O] in x's type.
 torch::Tensor linear(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias,
-                     Activation activation = Activation::none, Dropout after = {});
+                     Activation activation = Activation::none);
 
 // x Wᵀ + b in fp32, even for bf16 factors: as input of a softmax over a vocabulary, where rounding would reorder close
 // candidates. x [M, H], weight [V, H], bias [V] or undefined. Inference only.
 torch::Tensor logits(const torch::Tensor& x, const Weight& weight, const torch::Tensor& bias);
 
-// The two layers of a Transformer block's feed-forward network (arXiv 1706.03762, eq. 2), with dropout between them:
-// linear(linear(x, first, activation, between), second). x [M, H], weights [F, H] and [H, F], biases [F] and [H]. With
-// gelu or swish, the fast path recomputes the inner activations in the backward pass instead of storing them.
+// The two layers of a Transformer block's feed-forward network (arXiv 1706.03762, eq. 2):
+// linear(linear(x, first, activation), second). x [M, H], weights [F, H] and [H, F], biases [F] and [H]. With gelu or
+// swish, the fast path recomputes the inner activations in the backward pass instead of storing them.
 struct Affine {
   const Weight& weight;
   const torch::Tensor& bias;
 };
-torch::Tensor feed_forward(const torch::Tensor& x, Affine first, Activation activation, Dropout between, Affine second);
+torch::Tensor feed_forward(const torch::Tensor& x, Affine first, Activation activation, Affine second);
 
-// The gate of a gated linear unit, dropout(activation(a) ⊙ b) of x = a | b [M, 2F]: [M, F]. Shazeer 2020 (arXiv
-// 2002.05202, eq. 5). The fast path recomputes it from x in the backward pass.
-torch::Tensor gated(const torch::Tensor& x, Activation activation, Dropout dropout);
+// The gate of a gated linear unit, activation(a) ⊙ b of x = a | b [M, 2F]: [M, F]. Shazeer 2020 (arXiv 2002.05202, eq.
+// 5). The fast path recomputes it from x in the backward pass.
+torch::Tensor gated(const torch::Tensor& x, Activation activation);
 
 // The additive score of N heads, v_n · tanh(q_t + k_s): queries [..., N, T, A], keys [..., N, S, A] and energy vectors
 // [N, A], all fp32; [..., N, T, S]. With N = 1 there may be no axis of heads. The fast path keeps none of the inner

@@ -96,7 +96,7 @@ Tensor TransformerBlockImpl::forward(Tensor x_MH, const BlockInput& input, Pass&
 }
 
 StackImpl::StackImpl(const StackOptions& options, const StackForm& form)
-    : layers_(*options.layers), layer_drop_(options.block.layer_drop), place_(place_of(form.kind)) {
+    : layers_(*options.layers), place_(place_of(form.kind)) {
   const auto list = register_module("layers", std::make_shared<torch::nn::Module>());
   for (std::int64_t i = 0; i < (options.share_layers ? 1 : layers_); ++i) {
     blocks_.push_back(list->register_module(std::to_string(i), TransformerBlock(options, form, i)));
@@ -109,8 +109,6 @@ StackImpl::StackImpl(const StackOptions& options, const StackForm& form)
 Tensor StackImpl::forward(Tensor x_MH, const StackInput& input, Pass& pass) const {
   Observer* const observer = pass.observer();
   if (observer != nullptr) observer->on_hidden(place_, 0, x_MH);
-  std::optional<RandomStream> drops;
-  if (pass.training() && layer_drop_ > 0) drops = pass.random();
   std::optional<JoinedSentences> continued;  // earlier tokens, and those of x
   if (input.earlier != nullptr) {
     ensure(input.selected == nullptr && input.cache == nullptr, "earlier tokens stand before whole sentences");
@@ -126,12 +124,8 @@ Tensor StackImpl::forward(Tensor x_MH, const StackInput& input, Pass& pass) cons
       earlier_MH = x_MH.detach();
       selected = &continued->second;
     }
-    if (!drops || drops->uniform() >= layer_drop_) {
-      x_MH = blocks_[i % blocks_.size()]->forward(
-          x_MH, {.stack = input, .layout = layout, .layer = i, .selected = selected}, pass);
-    } else if (selected != nullptr) {
-      x_MH = selected->of(x_MH);
-    }
+    x_MH = blocks_[i % blocks_.size()]->forward(
+        x_MH, {.stack = input, .layout = layout, .layer = i, .selected = selected}, pass);
     if (last && norm_) x_MH = norm_->forward(x_MH, pass);
     if (observer != nullptr) observer->on_hidden(place_, i + 1, x_MH);
   }

@@ -114,10 +114,7 @@ class TransformerBlockImpl : public torch::nn::Module {
 TORCH_MODULE(TransformerBlock);
 
 // The blocks of an encoder or decoder, and with pre-norm a last norm of the residual stream: one block per layer, or
-// the same block in every layer (ALBERT, Lan et al. 2019, arXiv 1909.11942, section 3.1). In training, each layer is
-// skipped with probability `layer_drop` (LayerDrop, Fan et al. 2019, 1909.11556): its input is its output, nothing is
-// rescaled, and its parameters get no gradient. A pass draws once for all sentences of its batch, so the batches of an
-// update, and thus processes, skip different layers.
+// the same block in every layer (ALBERT, Lan et al. 2019, arXiv 1909.11942, section 3.1).
 class StackImpl : public torch::nn::Module {
  public:
   // `options`: resolved.
@@ -131,7 +128,6 @@ class StackImpl : public torch::nn::Module {
 
  private:
   std::int64_t layers_;
-  double layer_drop_;
   AttentionPlace place_;
   std::vector<TransformerBlock> blocks_;
   Norm norm_;  // with pre-norm

@@ -49,11 +49,6 @@ std::string hidden_from(StackUse use) {
   return {};
 }
 
-[[noreturn]] void refuse_without_feed_forward(const std::string& what) {
-  throw UserError(what + ", but feed-forward is 0, which leaves out the layer that it is for",
-                  "drop it, or leave --feed-forward at auto");
-}
-
 // Throws UserError unless the width is divided into heads that the other options allow.
 void check_heads(const BlockOptions& options, std::int64_t width, const OptionPlace& place) {
   const std::int64_t heads = *options.heads;
@@ -141,13 +136,13 @@ void check_use(const BlockOptions& options, StackUse use, const OptionPlace& pla
     throw UserError(place("score") + " is location, which needs a maximum length, but texts of a Transformer have none",
                     use == StackUse::causal ? "choose another score" : "choose another score, or --model luong");
   }
-  if (options.feed_forward != 0) return;
   // That of BERT is also the activation of its head.
   const FeedForwardKind usual = use == StackUse::causal ? StackOptions().block.activation : BlockOptions().activation;
-  if (of_any_length && options.activation != usual) {
-    refuse_without_feed_forward(place("activation") + " is " + std::string(name_of(options.activation)));
+  if (options.feed_forward == 0 && of_any_length && options.activation != usual) {
+    throw UserError(place("activation") + " is " + std::string(name_of(options.activation)) +
+                        ", but feed-forward is 0, which leaves out the layer that it is for",
+                    "drop it, or leave --feed-forward at auto");
   }
-  if (options.activation_dropout > 0) refuse_without_feed_forward(place("activation-dropout") + " is given");
 }
 
 // Throws UserError if layers with one block differ.

@@ -23,8 +23,7 @@
 namespace attend {
 namespace {
 
-// Options against overfitting, which change only training: R-Drop, LayerDrop and word dropout, beside independent
-// formulations.
+// Options against overfitting, which change only training: R-Drop and word dropout, beside independent formulations.
 
 using torch::Tensor;
 
@@ -92,88 +91,6 @@ TEST(WordDropout, DropsWordsOfBothSides) {
       EXPECT_LT(rows_read(dropping, table), rows_read(usual, table)) << table;
       EXPECT_GT(rows_read(dropping, table), 0) << table;
     }
-  }
-}
-
-TEST(LayerDrop, ChangesTheTrainingOfATransformer) {
-  for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
-    ModelConfig usual = families(/*dropout=*/0)[0].config;
-    usual.block.norm = norm;
-    ModelConfig dropping = usual;
-    dropping.block.layer_drop = 0.9;
-    expect_changes_training_alone(usual, dropping);
-  }
-}
-
-Stack stack_that_drops(double rate, std::int64_t layers) {
-  return Stack(StackOptions{.layers = layers,
-                            .width = 12,
-                            .block = {.heads = 3, .feed_forward = 19, .layer_drop = rate},
-                            .dropout = 0,
-                            .initial_deviation = 0},
-               StackForm());
-}
-
-// A stack of one layer of another stack.
-Stack single_layer(const Stack& of, std::int64_t layer) {
-  Stack single = stack_that_drops(0, 1);
-  single->to(test_device());
-  const auto theirs = of->named_parameters();
-  for (const auto& parameter : single->named_parameters()) {
-    const std::string rest = parameter.key().substr(std::string("layers.0.").size());
-    parameter.value().copy_(theirs["layers." + std::to_string(layer) + "." + rest]);
-  }
-  return single;
-}
-
-TEST(LayerDrop, SkipsEachLayerAtItsRate) {
-  const at::NoGradGuard no_grad;
-  constexpr double kRate = 0.3;
-  Stack stack = stack_that_drops(kRate, 2);
-  initialise(*stack, 7);
-  stack->to(test_device());
-  const Layout layout = sequences_of(random_sentences(kSourceLengths, 1)).layout;
-  at::manual_seed(17);
-  const Tensor x_MH = at::randn({layout.num_tokens(), 12}).to(test_device());
-  const auto after = [&](const Stack& layers, const Tensor& input_MH) {
-    Pass inference = Pass::inference();
-    return layers->forward(input_MH, {.layout = layout}, inference);
-  };
-  const Tensor first_MH = after(single_layer(stack, 0), x_MH);
-  const std::vector<Tensor> outcomes = {after(single_layer(stack, 1), first_MH), first_MH,
-                                        after(single_layer(stack, 1), x_MH), x_MH};
-  expect_close(after(stack, x_MH), outcomes[0]);
-  std::vector<int> counts(outcomes.size());
-  constexpr int kPasses = 400;
-  for (std::uint64_t key = 0; key < kPasses; ++key) {
-    Pass pass = Pass::train(key);
-    const Tensor found_MH = stack->forward(x_MH, {.layout = layout}, pass);
-    int matches = 0;
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      if ((found_MH - outcomes[i]).abs().max().item<double>() > 1e-4) continue;
-      ++matches, ++counts[i];
-    }
-    ASSERT_EQ(matches, 1);
-  }
-  const std::vector<double> shares = {(1 - kRate) * (1 - kRate), (1 - kRate) * kRate, kRate * (1 - kRate),
-                                      kRate * kRate};
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    EXPECT_NEAR(counts[i] / double{kPasses}, shares[i], 4 * std::sqrt(shares[i] * (1 - shares[i]) / kPasses)) << i;
-  }
-}
-
-TEST(LayerDrop, SelectsTokensOfASkippedLastLayer) {
-  const at::NoGradGuard no_grad;
-  Stack stack = stack_that_drops(0.5, 2);
-  initialise(*stack, 7);
-  stack->to(test_device());
-  const Layout layout = sequences_of(random_sentences(kSourceLengths, 1)).layout;
-  const Tensor x_MH = at::randn({layout.num_tokens(), 12}).to(test_device());
-  const Selection some = select({0, 3, 5, 6, 14, 21}, layout, test_device());
-  for (std::uint64_t key = 0; key < 20; ++key) {
-    Pass all = Pass::train(key), selected = Pass::train(key);
-    expect_close(stack->forward(x_MH, {.layout = layout, .selected = &some}, selected),
-                 some.of(stack->forward(x_MH, {.layout = layout}, all)));
   }
 }
 

@@ -66,7 +66,7 @@ TEST_F(BertConfigTest, IsReadAsItWasWritten) {
       bert.initialiser = Initialiser::xavier_uniform;
       bert.block.feed_forward = 20;
       bert.block.activation = kind;
-      bert.block.attention_dropout = bert.block.activation_dropout = bert.block.layer_drop = 0.3;
+      bert.block.attention_dropout = 0.3;
     });
     const auto json = nlohmann::json::parse(to_hf_config(written));
     EXPECT_EQ(json["hidden_act"], name);
@@ -133,8 +133,7 @@ TEST(Gpt2ConfigFile, RefusesFormsThatGpt2LacksByName) {
   EXPECT_EQ(refusal_of_gpt2_form([](LanguageOptions&) {}), "");
   EXPECT_EQ(refusal_of_gpt2_form([](LanguageOptions& model) {
               model.stack.shape = StackShape::tiny;
-              model.stack.block.layer_drop = 0.1;
-              model.stack.block.activation_dropout = 0.1;
+              model.stack.block.attention_dropout = 0.1;
               model.stack.initial_positions = InitialPositions::sinusoids;
             }),
             "")
@@ -245,7 +244,7 @@ TEST(MarianConfigFile, RefusesFormsThatMarianLacksByName) {
               model.output_bias = true;
               model.initial_deviation = 0.1;
               model.word_dropout = 0.1;
-              model.block.attention_dropout = model.block.layer_drop = 0.1;
+              model.block.attention_dropout = 0.1;
             }),
             "");
 }
@@ -280,6 +279,7 @@ TEST_F(MarianConfigTest, IsReadAsItWasWritten) {
   }
   nlohmann::json older = marian_written([](ModelConfig&) {});
   older.update({{"temperature", 1.0},
+                {"activation_dropout", 0.1},
                 {"top_k", 50},
                 {"top_p", 1.0},
                 {"typical_p", 1.0},
@@ -290,7 +290,7 @@ TEST_F(MarianConfigTest, IsReadAsItWasWritten) {
                 {"return_dict_in_generate", false},
                 {"chunk_size_feed_forward", 0},
                 {"cross_attention_hidden_size", nullptr}});
-  EXPECT_EQ(read(older).model.encoder_layers, 3) << "fields of older versions of transformers";
+  EXPECT_EQ(read(older).model.encoder_layers, 3) << "fields of older versions of transformers, and of training";
   nlohmann::json untied = marian_written([](ModelConfig& model) { model.tie_embeddings = false; });
   untied["decoder_vocab_size"] = 25;
   EXPECT_EQ(read(untied).vocabulary.tgt, 25);

@@ -46,21 +46,19 @@ INSTANTIATE_TEST_SUITE_P(Ops, EveryType, testing::Values(at::kFloat, at::kBFloat
 TEST_P(EveryType, Linear) {
   for (const auto activation : {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh,
                                 Activation::tanh, Activation::swish}) {
-    for (const double rate : {0.0, 0.3}) {
-      const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
-        return {linear(in[0], weight(in[1]), in[2], activation, {.rate = rate, .key = 11})};
-      };
-      const std::string what = "activation " + std::to_string(static_cast<int>(activation));
-      if (activation == Activation::relu && type() == at::kBFloat16) {
-        // Values that round to either side of 0 may differ in what relu lets through: compare the values alone.
-        const std::vector<Tensor> in = {randn({13, 7}), at::randn({37, 7}), at::randn({37})};
-        const Tensor fast = op(in)[0];
-        const PlainOps scope;
-        expect_close(fast, op(in)[0], type(), what);
-        continue;
-      }
-      expect_fast_equals_plain(op, {randn({13, 7}), at::randn({37, 7}), at::randn({37})}, type(), what);
+    const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+      return {linear(in[0], weight(in[1]), in[2], activation)};
+    };
+    const std::string what = "activation " + std::to_string(static_cast<int>(activation));
+    if (activation == Activation::relu && type() == at::kBFloat16) {
+      // Values that round to either side of 0 may differ in what relu lets through: compare the values alone.
+      const std::vector<Tensor> in = {randn({13, 7}), at::randn({37, 7}), at::randn({37})};
+      const Tensor fast = op(in)[0];
+      const PlainOps scope;
+      expect_close(fast, op(in)[0], type(), what);
+      continue;
     }
+    expect_fast_equals_plain(op, {randn({13, 7}), at::randn({37, 7}), at::randn({37})}, type(), what);
   }
   const Op without_bias = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
     return {linear(in[0], weight(in[1]), {})};
@@ -69,31 +67,28 @@ TEST_P(EveryType, Linear) {
   expect_fast_equals_plain(without_bias, {randn({0, 16}), at::randn({9, 16})}, type(), "no rows");
   // Enough rows for several threads to share.
   const Op with_bias = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
-    return {linear(in[0], weight(in[1]), in[2], Activation::gelu, {.rate = 0.1, .key = 2})};
+    return {linear(in[0], weight(in[1]), in[2], Activation::gelu)};
   };
   expect_fast_equals_plain(with_bias, {randn({701, 37}), at::randn({130, 37}), at::randn({130})}, type(), "many rows");
 }
 
 TEST_P(EveryType, FeedForwardIsTwoLinears) {
-  const auto two_linears = [](const Tensor& x, Affine first, Activation activation, Dropout between, Affine second) {
-    return linear(linear(x, first.weight, first.bias, activation, between), second.weight, second.bias);
+  const auto two_linears = [](const Tensor& x, Affine first, Activation activation, Affine second) {
+    return linear(linear(x, first.weight, first.bias, activation), second.weight, second.bias);
   };
   for (const auto activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::swish}) {
-    for (const double rate : {0.0, 0.3}) {
-      const auto run = [&](const auto& feed_forward, const std::vector<Tensor>& in) {
-        return feed_forward(in[0], Affine{weight(in[1]), in[2]}, activation, Dropout{.rate = rate, .key = 11},
-                            Affine{weight(in[3]), in[4]});
-      };
-      std::vector<Tensor> in = {randn({71, 37}), at::randn({130, 37}), at::randn({130}), at::randn({37, 130}),
-                                at::randn({37})};
-      for (Tensor& tensor : in) tensor.requires_grad_();
-      const Tensor ours = run(feed_forward, in), expected = run(two_linears, in);
-      const Tensor seed = randn({71, 37});
-      const auto gradients = torch::autograd::grad({ours}, in, {seed});
-      const auto expected_gradients = torch::autograd::grad({expected}, in, {seed});
-      EXPECT_TRUE(at::equal(ours, expected));
-      for (std::size_t i = 0; i < in.size(); ++i) EXPECT_TRUE(at::equal(gradients[i], expected_gradients[i])) << i;
-    }
+    const auto run = [&](const auto& feed_forward, const std::vector<Tensor>& in) {
+      return feed_forward(in[0], Affine{weight(in[1]), in[2]}, activation, Affine{weight(in[3]), in[4]});
+    };
+    std::vector<Tensor> in = {randn({71, 37}), at::randn({130, 37}), at::randn({130}), at::randn({37, 130}),
+                              at::randn({37})};
+    for (Tensor& tensor : in) tensor.requires_grad_();
+    const Tensor ours = run(feed_forward, in), expected = run(two_linears, in);
+    const Tensor seed = randn({71, 37});
+    const auto gradients = torch::autograd::grad({ours}, in, {seed});
+    const auto expected_gradients = torch::autograd::grad({expected}, in, {seed});
+    EXPECT_TRUE(at::equal(ours, expected));
+    for (std::size_t i = 0; i < in.size(); ++i) EXPECT_TRUE(at::equal(gradients[i], expected_gradients[i])) << i;
   }
 }
 
@@ -101,22 +96,16 @@ TEST_P(EveryType, Gated) {
   using Sizes = std::vector<std::vector<std::int64_t>>;
   for (const auto activation :
        {Activation::none, Activation::gelu, Activation::gelu_tanh, Activation::tanh, Activation::swish}) {
-    for (const double rate : {0.0, 0.3}) {
-      const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
-        return {gated(in[0], activation, {.rate = rate, .key = 11})};
-      };
-      const std::string what = "activation " + std::to_string(static_cast<int>(activation));
-      for (const std::vector<std::int64_t>& sizes : Sizes{{13, 14}, {701, 74}, {1, 64}, {0, 8}}) {
-        expect_fast_equals_plain(op, {randn(sizes)}, type(), what);
-      }
+    const Op op = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> { return {gated(in[0], activation)}; };
+    const std::string what = "activation " + std::to_string(static_cast<int>(activation));
+    for (const std::vector<std::int64_t>& sizes : Sizes{{13, 14}, {701, 74}, {1, 64}, {0, 8}}) {
+      expect_fast_equals_plain(op, {randn(sizes)}, type(), what);
     }
   }
-  const Op relu = [](const std::vector<Tensor>& in) -> std::vector<Tensor> {
-    return {gated(in[0], Activation::relu, {})};
-  };
+  const Op relu = [](const std::vector<Tensor>& in) -> std::vector<Tensor> { return {gated(in[0], Activation::relu)}; };
   expect_fast_equals_plain(relu, {randn({13, 74})}, type(), "relu");
   const Op of_columns = [](const std::vector<Tensor>& in) -> std::vector<Tensor> {
-    return {gated(in[0].t(), Activation::swish, {})};
+    return {gated(in[0].t(), Activation::swish)};
   };
   expect_fast_equals_plain(of_columns, {randn({14, 5})}, type(), "not contiguous");
 }
@@ -146,7 +135,7 @@ TEST(AdditiveEnergies, OfHeadsAndOfRows) {
 // swish(2) = 2 / (1 + e^-2), and its slope is σ(2) (1 + 2 (1 - σ(2))).
 TEST(Gate, IsTheActivatedHalfTimesTheOther) {
   const Tensor x = at::tensor({2.0f, -1.0f, 3.0f, 0.5f}).view({1, 4}).requires_grad_();
-  const Tensor y = gated(x, Activation::swish, {});
+  const Tensor y = gated(x, Activation::swish);
   const double of_2 = 1 / (1 + std::exp(-2.0)), of_minus_1 = 1 / (1 + std::exp(1.0));
   EXPECT_NEAR(y[0][0].item<double>(), 3 * 2 * of_2, 1e-5);
   EXPECT_NEAR(y[0][1].item<double>(), 0.5 * -1 * of_minus_1, 1e-6);
@@ -159,9 +148,9 @@ TEST(Gate, IsTheActivatedHalfTimesTheOther) {
 
 TEST_P(EveryType, ReluGradientIsThatOfItsOutput) {
   const Tensor x = randn({13, 7}).requires_grad_(), w = at::randn({37, 7}), seed = randn({13, 37});
-  const Tensor y = linear(x, weight(w), {}, Activation::relu, {.rate = 0.3, .key = 4});
+  const Tensor y = linear(x, weight(w), {}, Activation::relu);
   y.backward(seed);
-  const Tensor through = seed.to(at::kFloat) * y.detach().gt(0).to(at::kFloat) / 0.7;
+  const Tensor through = seed.to(at::kFloat) * y.detach().gt(0).to(at::kFloat);
   expect_close(x.grad(), through.mm(w.to(type()).to(at::kFloat)).to(type()), type(), "dx");
 }
 
@@ -411,7 +400,7 @@ TEST(FeedForward, RefusesASecondBackward) {
   // What is between its layers took the place of what it is made of.
   const Tensor x = at::randn({13, 7}).requires_grad_(), first = at::randn({37, 7}).requires_grad_();
   const Tensor second = at::randn({7, 37}).requires_grad_(), bias = at::zeros({37}), none = at::zeros({7});
-  const Tensor sum = feed_forward(x, {Weight(first), bias}, Activation::gelu, {}, {Weight(second), none}).sum();
+  const Tensor sum = feed_forward(x, {Weight(first), bias}, Activation::gelu, {Weight(second), none}).sum();
   sum.backward({}, /*retain_graph=*/true);
   EXPECT_THROW(sum.backward(), c10::Error);
 }

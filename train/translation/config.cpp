@@ -24,8 +24,7 @@ void TranslationConfig::refuse_contradictions(const OptionOrigins& origins) cons
   const ModelConfig& drops = sized.model;
   const bool draws = model.attention == ChoiceKind::hard || objective.scheduled_sampling > 0;
   if (objective.r_drop > 0 && !draws &&
-      std::max({*drops.dropout, drops.word_dropout, drops.block.attention_dropout, drops.block.activation_dropout}) ==
-          0) {
+      std::max({*drops.dropout, drops.word_dropout, drops.block.attention_dropout}) == 0) {
     throw UserError(origins("r-drop") + ": without dropout, both predictions of a word are the same",
                     "give --dropout above 0, or leave --r-drop out");
   }

@@ -1,5 +1,5 @@
 // The fast paths of linear, feed_forward, gated and dropout. Matrix product, bias and relu or tanh are one call; gelu
-// and swish, whose gradients need their inputs, are a separate pass, combined with dropout.
+// and swish, whose gradients need their inputs, are a separate pass.
 #include "models/ops/fast/packed.hpp"
 #include "models/ops/fast/products.hpp"
 #include "models/ops/fast/support.hpp"
@@ -12,7 +12,7 @@ bool needs_input(Activation activation) {
   return activation == Activation::gelu || activation == Activation::gelu_tanh || activation == Activation::swish;
 }
 
-void pointwise(const Tensor& x, const Tensor& y, Activation activation, Dropout dropout) {
+void pointwise(const Tensor& x, const Tensor& y, Activation activation, Dropout dropout = {}) {
   // Treats the tensor as a flat array, split at multiples of whole vectors.
   constexpr std::int64_t kBlock = 4 * kernels::kWidest;
   const std::int64_t numel = x.numel();
@@ -26,20 +26,17 @@ void pointwise(const Tensor& x, const Tensor& y, Activation activation, Dropout 
   });
 }
 
-bool is_identity(Activation activation, Dropout dropout) { return activation == Activation::none && dropout.rate == 0; }
-
 // Writes the gradient to `dx`, which may be dy (and must be for the identity), and recomputes y from its input if y is
 // defined. Returns the column sums of dx if requested.
-Tensor pointwise_backward(const Tensor& dy, const Tensor& saved, Activation activation, Dropout dropout,
-                          const Tensor& dx, const Tensor& y, bool want_column_sums) {
-  const bool identity = is_identity(activation, dropout);
+Tensor pointwise_backward(const Tensor& dy, const Tensor& saved, Activation activation, const Tensor& dx,
+                          const Tensor& y, bool want_column_sums) {
+  const bool identity = activation == Activation::none;
   if (identity && !want_column_sums) return {};
   const std::int64_t width = dy.size(-1);
   const Chunks chunks(width > 0 ? dy.numel() / width : 0, width);
   const Tensor partial = want_column_sums ? chunks.partial_sums(width) : Tensor();
   with_type(dy.scalar_type(), [&](auto type) {
     using T = decltype(type);
-    const DropoutMask mask(dropout);
     chunks.run([&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
       kernels::pointwise_backward(
           kernels::PointwiseBackward<T>{
@@ -49,8 +46,7 @@ Tensor pointwise_backward(const Tensor& dy, const Tensor& saved, Activation acti
               .y = write<T>(y),
               .column_sums = want_column_sums ? write<float>(partial) + chunk * width : nullptr,
               .width = width,
-              .activation = activation,
-              .mask = mask},
+              .activation = activation},
           begin, end);
     });
   });
@@ -62,30 +58,26 @@ struct LinearResult {
   Tensor y;
   Tensor saved;  // see PointwiseBackward
 };
-LinearResult compute_linear(const Tensor& x_MI, const Tensor& weight, const Tensor& bias, Activation activation,
-                            Dropout after) {
+LinearResult compute_linear(const Tensor& x_MI, const Tensor& weight, const Tensor& bias, Activation activation) {
   const Tensor typed_bias = bias.defined() ? bias.detach().to(x_MI.scalar_type()) : bias;
   if (needs_input(activation)) {
     const Tensor before = products::linear(x_MI, weight, typed_bias);
     const Tensor y = at::empty_like(before);
-    pointwise(before, y, activation, after);
+    pointwise(before, y, activation);
     return {y, before};
   }
   const Tensor y = products::linear(x_MI, weight, typed_bias, activation);
-  if (after.rate > 0) pointwise(y, y, Activation::none, after);
   return {y, activation == Activation::none ? Tensor() : y};
 }
 
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x_MI, const Tensor& /*master*/,
-                        const std::optional<Tensor>& bias, const Tensor& working, Activation activation,
-                        Dropout after) {
-    const LinearResult result = compute_linear(x_MI, working, defined_or_not(bias), activation, after);
+                        const std::optional<Tensor>& bias, const Tensor& working, Activation activation) {
+    const LinearResult result = compute_linear(x_MI, working, defined_or_not(bias), activation);
     context->save_for_backward({saved_unless_recomputable(x_MI), working, result.saved});
     context->saved_data["activation"] = static_cast<std::int64_t>(activation);
     context->saved_data["bias"] = bias.has_value();
-    hold(*context, after);
     return result.y;
   }
 
@@ -94,10 +86,9 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     const Tensor& working = saved[1];
     const bool want_bias = context->saved_data["bias"].toBool() && context->needs_input_grad(2);
     const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
-    const Dropout after = held<Dropout>(*context);
-    const Tensor dy = gradients[0].contiguous(), dx = is_identity(activation, after) ? dy : at::empty_like(dy);
-    variable_list result(6);
-    result[2] = pointwise_backward(dy, saved[2], activation, after, dx, Tensor(), want_bias);
+    const Tensor dy = gradients[0].contiguous(), dx = activation == Activation::none ? dy : at::empty_like(dy);
+    variable_list result(5);
+    result[2] = pointwise_backward(dy, saved[2], activation, dx, Tensor(), want_bias);
     if (context->needs_input_grad(0)) result[0] = products::linear(dx, working.t(), Tensor());
     if (context->needs_input_grad(1)) result[1] = products::outer(dx, saved_or_recomputed(saved[0]));
     return result;
@@ -109,12 +100,11 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x_MH, const Tensor& /*master1*/, const Tensor& bias1,
                         const Tensor& /*master2*/, const Tensor& bias2, const Tensor& working1, const Tensor& working2,
-                        Activation activation, Dropout between) {
-    const LinearResult hidden = compute_linear(x_MH, working1, bias1, activation, between);
+                        Activation activation) {
+    const LinearResult hidden = compute_linear(x_MH, working1, bias1, activation);
     context->save_for_backward({saved_unless_recomputable(x_MH), working1, hidden.saved, working2});
     context->saved_data["activation"] = static_cast<std::int64_t>(activation);
-    hold(*context, between);
-    return compute_linear(hidden.y, working2, bias2, Activation::none, {}).y;
+    return compute_linear(hidden.y, working2, bias2, Activation::none).y;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -126,12 +116,10 @@ class FeedForwardFunction : public torch::autograd::Function<FeedForwardFunction
     before_MF.unsafeGetTensorImpl()->bump_version();  // so that autograd refuses a second backward pass
     const Tensor d_MF =
         products::linear(dy_MH, working2.t(), Tensor());  // gradient of the activation's output, then of its input
-    variable_list result(9);
-    result[2] = pointwise_backward(d_MF, before_MF, activation, held<Dropout>(*context), d_MF, hidden_MF,
-                                   context->needs_input_grad(2));
+    variable_list result(8);
+    result[2] = pointwise_backward(d_MF, before_MF, activation, d_MF, hidden_MF, context->needs_input_grad(2));
     if (hidden_MF.defined()) result[3] = products::outer(dy_MH, hidden_MF);
-    result[4] =
-        pointwise_backward(dy_MH, Tensor(), Activation::none, {}, dy_MH, Tensor(), context->needs_input_grad(4));
+    result[4] = pointwise_backward(dy_MH, Tensor(), Activation::none, dy_MH, Tensor(), context->needs_input_grad(4));
     if (context->needs_input_grad(0)) result[0] = products::linear(d_MF, working1.t(), Tensor());
     if (context->needs_input_grad(1)) result[1] = products::outer(d_MF, saved_or_recomputed(saved[0]));
     return result;
@@ -154,17 +142,13 @@ class DropoutFunction : public torch::autograd::Function<DropoutFunction> {
 };
 
 // The gate, or, if dy is defined, its gradient.
-Tensor compute_gated(const Tensor& x_MC, const Tensor& dy_MF, Activation activation, Dropout dropout) {
+Tensor compute_gated(const Tensor& x_MC, const Tensor& dy_MF, Activation activation) {
   const std::int64_t rows = x_MC.size(0), width = x_MC.size(1) / 2;
   const Tensor result = at::empty({rows, dy_MF.defined() ? 2 * width : width}, x_MC.options());
   with_type(x_MC.scalar_type(), [&](auto type) {
     using T = decltype(type);
-    const kernels::Gated<T> gated{.x = read<T>(x_MC),
-                                  .dy = read<T>(dy_MF),
-                                  .result = write<T>(result),
-                                  .width = width,
-                                  .activation = activation,
-                                  .mask = DropoutMask(dropout)};
+    const kernels::Gated<T> gated{
+        .x = read<T>(x_MC), .dy = read<T>(dy_MF), .result = write<T>(result), .width = width, .activation = activation};
     Chunks(rows, 2 * width).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
       kernels::gated(gated, begin, end);
     });
@@ -174,17 +158,14 @@ Tensor compute_gated(const Tensor& x_MC, const Tensor& dy_MF, Activation activat
 
 class GatedFunction : public torch::autograd::Function<GatedFunction> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& x_MC, Activation activation, Dropout dropout) {
+  static Tensor forward(AutogradContext* context, const Tensor& x_MC, Activation activation) {
     context->save_for_backward({x_MC});
     context->saved_data["activation"] = static_cast<std::int64_t>(activation);
-    hold(*context, dropout);
-    return compute_gated(x_MC, Tensor(), activation, dropout);
+    return compute_gated(x_MC, Tensor(), activation);
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto activation = static_cast<Activation>(context->saved_data["activation"].toInt());
-    return {compute_gated(context->get_saved_variables()[0], gradients[0].contiguous(), activation,
-                          held<Dropout>(*context)),
-            Tensor(), Tensor()};
+    return {compute_gated(context->get_saved_variables()[0], gradients[0].contiguous(), activation), Tensor()};
   }
 };
 
@@ -213,9 +194,8 @@ Product part_of(Product product, std::int64_t begin, std::int64_t end) {
   return product;
 }
 
-Tensor packed_linear(const Tensor& x_MI, const PackedWeight& weight, const Tensor& bias, Activation activation,
-                     Dropout after) {
-  if (weight.precision == Precision::bf16) return compute_linear(x_MI, weight.blocked, bias, activation, after).y;
+Tensor packed_linear(const Tensor& x_MI, const PackedWeight& weight, const Tensor& bias, Activation activation) {
+  if (weight.precision == Precision::bf16) return compute_linear(x_MI, weight.blocked, bias, activation).y;
   const Tensor x = x_MI.contiguous(), y = at::empty({x.size(0), weight.panels.outputs}, x.options());
   const kernels::PanelProduct product{.x = read<float>(x),
                                       .rows = x.size(0),
@@ -227,8 +207,7 @@ Tensor packed_linear(const Tensor& x_MI, const PackedWeight& weight, const Tenso
                 [&](std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last) {
                   kernels::multiply(part_of(product, begin, end), first, last);
                 });
-  const Activation left = product.relu ? Activation::none : activation;
-  if (left != Activation::none || after.rate > 0) pointwise(y, y, left, after);
+  if (!product.relu && activation != Activation::none) pointwise(y, y, activation);
   return y;
 }
 
@@ -239,19 +218,19 @@ Tensor dropout(const Tensor& x, Dropout dropout) {
   return DropoutFunction::apply(x, dropout);
 }
 
-Tensor gated(const Tensor& x, Activation activation, Dropout dropout) {
-  if (!wants_gradient(x)) return compute_gated(x.contiguous(), Tensor(), activation, dropout);
-  return GatedFunction::apply(x.contiguous(), activation, dropout);
+Tensor gated(const Tensor& x, Activation activation) {
+  if (!wants_gradient(x)) return compute_gated(x.contiguous(), Tensor(), activation);
+  return GatedFunction::apply(x.contiguous(), activation);
 }
 
-Tensor feed_forward(const Tensor& x, Affine first, Activation activation, Dropout between, Affine second) {
+Tensor feed_forward(const Tensor& x, Affine first, Activation activation, Affine second) {
   const bool learns = wants_gradient(x, first.weight.master(), first.bias, second.weight.master(), second.bias);
   if (!learns || !needs_input(activation)) {
-    const Tensor hidden = fast::linear(x, first.weight, first.bias, activation, between);
-    return fast::linear(hidden, second.weight, second.bias, Activation::none, {});
+    const Tensor hidden = fast::linear(x, first.weight, first.bias, activation);
+    return fast::linear(hidden, second.weight, second.bias, Activation::none);
   }
   return FeedForwardFunction::apply(x, first.weight.master(), first.bias, second.weight.master(), second.bias,
-                                    first.weight.working(), second.weight.working(), activation, between);
+                                    first.weight.working(), second.weight.working(), activation);
 }
 
 Tensor linear_int8(const Tensor& x, const kernels::Int8Weight& weight, const Tensor& bias, Activation activation,
@@ -270,19 +249,19 @@ Tensor linear_int8(const Tensor& x, const kernels::Int8Weight& weight, const Ten
                 [&](std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last) {
                   kernels::multiply(part_of(product, begin, end), first, last, kernel);
                 });
-  if (!product.relu && activation != Activation::none) pointwise(y, y, activation, {});
+  if (!product.relu && activation != Activation::none) pointwise(y, y, activation);
   return y;
 }
 
-Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {
+Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation) {
   const Tensor x_MI = x.dim() == 2 ? x : x.reshape({-1, x.size(-1)});
   Tensor y;
   if (weight.packed() != nullptr) {
-    y = packed_linear(x_MI, *weight.packed(), bias, activation, after);
+    y = packed_linear(x_MI, *weight.packed(), bias, activation);
   } else if (wants_gradient(x, weight.master(), bias)) {
-    y = LinearFunction::apply(x_MI, weight.master(), optional(bias), weight.working(), activation, after);
+    y = LinearFunction::apply(x_MI, weight.master(), optional(bias), weight.working(), activation);
   } else {
-    y = compute_linear(x_MI, weight.working(), bias, activation, after).y;
+    y = compute_linear(x_MI, weight.working(), bias, activation).y;
   }
   if (x.dim() == 2) return y;
   auto sizes = x.sizes().vec();

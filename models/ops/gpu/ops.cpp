@@ -53,11 +53,11 @@ Tensor logits_of(const Tensor& x_MH, const Tensor& working_VH, const Tensor& bia
 
 }  // namespace
 
-Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {
+Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation) {
   std::vector<std::int64_t> sizes = x.sizes().vec();
   sizes.back() = weight.master().size(0);
   const Tensor y_MO = product(x.reshape({-1, x.size(-1)}), weight, bias);
-  return gpu::dropout(plain::activated(y_MO, activation), after).view(sizes);
+  return plain::activated(y_MO, activation).view(sizes);
 }
 
 Tensor logits(const Tensor& x_MH, const Weight& weight, const Tensor& bias) {

@@ -10,8 +10,8 @@ namespace attend::ops::gpu {
 // The products are in the type of x; gates and states are fp32, as in the plain formulation.
 CellState cell_step(const Tensor& x_RI, const CellState& state, const CellWeights& cell) {
   if (cell.kind == CellKind::tanh) return plain::cell_step(x_RI, state, cell);
-  const Tensor input = gpu::linear(x_RI, cell.weight_ih, {}, Activation::none, {}).to(at::kFloat);
-  const Tensor hidden = gpu::linear(state.hidden(), cell.weight_hh, {}, Activation::none, {}).to(at::kFloat);
+  const Tensor input = gpu::linear(x_RI, cell.weight_ih, {}, Activation::none).to(at::kFloat);
+  const Tensor hidden = gpu::linear(state.hidden(), cell.weight_hh, {}, Activation::none).to(at::kFloat);
   if (cell.kind == CellKind::gru) {
     const auto result =
         at::_thnn_fused_gru_cell(input, hidden, state.hidden().to(at::kFloat), cell.bias_ih, cell.bias_hh);

@@ -30,12 +30,9 @@ ATTEND_INLINE Floats activate(Floats x) {
 
 // The derivative, given PointwiseBackward's `saved`.
 template <Activation kind>
-ATTEND_INLINE Floats slope(Floats saved, float unscale) {
+ATTEND_INLINE Floats slope(Floats saved) {
   if constexpr (kind == Activation::relu) return select(saved > 0, all(1), Floats{});
-  if constexpr (kind == Activation::tanh) {
-    const Floats y = saved * unscale;
-    return 1.0f - y * y;
-  }
+  if constexpr (kind == Activation::tanh) return 1.0f - saved * saved;
   if constexpr (kind == Activation::gelu) {
     const Floats b = bell(saved);
     return normal_cdf(saved, b) + saved * 0.39894228f * b;
@@ -62,24 +59,13 @@ ATTEND_INLINE void forward_range(const Pointwise<T>& a, std::int64_t begin, std:
 
 template <Activation kind, class T>
 ATTEND_INLINE void backward_rows(const PointwiseBackward<T>& a, std::int64_t begin, std::int64_t end) {
-  const float unscale = a.mask.drops() ? 1 / a.mask.scale() : 1.0f;
   for (std::int64_t row = begin; row < end; ++row) {
     for (std::int64_t c = 0; c < a.width; c += kLanes) {
       const std::int64_t i = row * a.width + c, n = a.width - c;
       const Floats saved = kind == Activation::none ? Floats{} : load(a.saved + i, n);
       Floats dx = load(a.dy + i, n);
-      if (kind == Activation::relu && a.mask.drops()) {
-        // Dropped elements are 0 in y, like those cut by relu, so the hash is not needed again.
-        dx = select(saved > 0, dx * a.mask.scale(), Floats{});
-      } else {
-        if (a.mask.drops()) dx *= keep(a.mask, static_cast<std::uint32_t>(i));
-        if (kind != Activation::none) dx *= slope<kind>(saved, unscale);
-      }
-      if (a.y) {
-        Floats y = activate<kind>(saved);
-        if (a.mask.drops()) y *= keep(a.mask, static_cast<std::uint32_t>(i));
-        store(a.y + i, y, n);
-      }
+      if (kind != Activation::none) dx *= slope<kind>(saved);
+      if (a.y) store(a.y + i, activate<kind>(saved), n);
       if (a.dx) store(a.dx + i, dx, n);
       if (a.column_sums) store(a.column_sums + c, load(a.column_sums + c, n) + dx, n);
     }
@@ -94,14 +80,12 @@ ATTEND_INLINE void gated_rows(const Gated<T>& a, std::int64_t begin, std::int64_
     for (std::int64_t c = 0; c < a.width; c += kLanes) {
       const std::int64_t i = row * a.width + c, n = a.width - c;
       const Floats inner = load(x + c, n), gate = load(x + a.width + c, n), active = activate<kind>(inner);
-      Floats factor = a.dy ? load(a.dy + i, n) : all(1);
-      if (a.mask.drops()) factor *= keep(a.mask, static_cast<std::uint32_t>(i));
       if (a.dy) {
-        const Floats saved = kind == Activation::tanh ? active : inner;
-        store(dx + c, factor * gate * slope<kind>(saved, 1), n);
-        store(dx + a.width + c, factor * active, n);
+        const Floats dy = load(a.dy + i, n), saved = kind == Activation::tanh ? active : inner;
+        store(dx + c, dy * gate * slope<kind>(saved), n);
+        store(dx + a.width + c, dy * active, n);
       } else {
-        store(a.result + i, factor * active * gate, n);
+        store(a.result + i, active * gate, n);
       }
     }
   }

@@ -47,15 +47,14 @@ Tensor dropout(const Tensor& x, Dropout dropout) {
   return (x.to(at::kFloat) * dropout_mask(x.sizes(), dropout, x)).to(x.scalar_type());
 }
 
-Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation, Dropout after) {
+Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation) {
   const auto type = x.scalar_type();
-  const Tensor y = at::linear(x, weight.master().to(type), bias.defined() ? bias.to(type) : bias);
-  return plain::dropout(activated(y, activation), after);
+  return activated(at::linear(x, weight.master().to(type), bias.defined() ? bias.to(type) : bias), activation);
 }
 
-Tensor gated(const Tensor& x, Activation activation, Dropout dropout) {
+Tensor gated(const Tensor& x, Activation activation) {
   const auto halves = x.chunk(2, 1);
-  return plain::dropout(activated(halves[0], activation) * halves[1], dropout);
+  return activated(halves[0], activation) * halves[1];
 }
 
 Tensor logits(const Tensor& x, const Weight& weight, const Tensor& bias) {

@@ -12,10 +12,9 @@ using torch::Tensor;
 struct Gates {
   Gates(const Tensor& x_RI, const CellState& state, const CellWeights& cell) {
     const std::int64_t count = cell.weight_hh.master().size(0) / cell.weight_hh.master().size(1);
-    input = plain::linear(x_RI, cell.weight_ih, cell.bias_ih, Activation::none, {}).to(at::kFloat).chunk(count, 1);
-    hidden = plain::linear(state.hidden(), cell.weight_hh, cell.bias_hh, Activation::none, {})
-                 .to(at::kFloat)
-                 .chunk(count, 1);
+    input = plain::linear(x_RI, cell.weight_ih, cell.bias_ih, Activation::none).to(at::kFloat).chunk(count, 1);
+    hidden =
+        plain::linear(state.hidden(), cell.weight_hh, cell.bias_hh, Activation::none).to(at::kFloat).chunk(count, 1);
   }
 
   Tensor sum(std::size_t gate) const { return input[gate] + hidden[gate]; }
