@@ -44,8 +44,6 @@ class Adam : public UpdateRule {
   void update(UpdateSlice& slice) const override {
     std::vector<torch::Tensor>& updates = slice.state[2];
     at::_foreach_add_(updates, 1);
-    // With this n, 1 - β^n is 1, so the correction has no effect.
-    if (!config_.bias_correction) std::ranges::fill(updates, at::full({}, 1e12, updates.front().options()));
     // The kernels divide the gradients by grad_scale while reading them, so clipping needs no extra pass.
     const auto kernel =
         config_.optimiser == OptimiserKind::adam ? at::_ops::_fused_adam_::call : at::_ops::_fused_adamw_::call;

@@ -58,7 +58,6 @@ struct OptimiserConfig {
   std::optional<double> epsilon = {};
   double weight_decay = 0;
   double clip_norm = 1;
-  bool bias_correction = true;
 
   static constexpr Condition kAdam = {"optimiser", {"adamw", "adam", "muon"}};
 
@@ -93,9 +92,6 @@ struct OptimiserConfig {
            .min = 0,
            .max = 1,
            .common = true});
-    visit("bias-correction", self.bias_correction,
-          {.help = "correct the bias of moments that start at zero; the original BERT optimiser does not",
-           .only = kAdam});
     visit("clip-norm", self.clip_norm, {.help = "maximum global gradient norm; 0: no clipping", .min = 0});
   }
 

@@ -193,9 +193,7 @@ std::int64_t PretrainingData::tokens_of(const Instance& instance) const {
 std::int64_t PretrainingData::begin_epoch(std::int64_t epoch) {
   if (epoch == epoch_) return num_batches();
   epoch_ = epoch;
-  // With a fixed number of maskings, those of the first epochs are repeated.
-  const std::int64_t copy = masking_.duplicates ? epoch % *masking_.duplicates : epoch;
-  instances_ = make_instances(corpus_, instance_config_, seed_, copy);
+  instances_ = make_instances(corpus_, instance_config_, seed_, epoch);
   ensure(instances_.size() < std::numeric_limits<std::uint32_t>::max(), "instances are numbered with 32 bits");
   order_.resize(instances_.size());
   std::iota(order_.begin(), order_.end(), 0u);
@@ -223,7 +221,6 @@ std::vector<MaskedToken> PretrainingData::predicted(std::span<std::int32_t> ids,
 
 PretrainingBatch PretrainingData::batch(std::int64_t number) const {
   ensure(number >= 0 && number < num_batches(), "the batch is in the epoch");
-  const std::int64_t copy = masking_.duplicates ? epoch_ % *masking_.duplicates : epoch_;
   std::vector<std::int32_t> ids;
   std::vector<std::int64_t> segments, labels, relations, ranks;
   PretrainingBatch batch;
@@ -240,7 +237,7 @@ PretrainingBatch PretrainingData::batch(std::int64_t number) const {
       ids.push_back(vocabulary_.sep);
       segments.resize(ids.size(), 1);
     }
-    const RandomStream random(combine_keys(seed_, copy, order_[i], 0x3a5c));
+    const RandomStream random(combine_keys(seed_, epoch_, order_[i], 0x3a5c));
     for (const MaskedToken& token : predicted(std::span(ids).subspan(begin), random, ranks)) {
       batch.masked.push_back(begin + token.place);
       labels.push_back(token.label);

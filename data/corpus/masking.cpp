@@ -33,9 +33,8 @@ std::vector<MaskedToken> mask_tokens(std::span<std::int32_t> ids, const MaskVoca
   shuffle(candidates, random);
 
   // nearbyint rounds halves to even, like Python's round.
-  auto wanted =
+  const auto wanted =
       std::max<std::int64_t>(1, std::llround(std::nearbyint(static_cast<double>(ids.size()) * config.mask_rate)));
-  if (config.max_predictions) wanted = std::min(wanted, *config.max_predictions);
   std::vector<MaskedToken> chosen;
   for (const Range& range : candidates) {
     if (std::ssize(chosen) >= wanted) break;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,8 +33,6 @@ struct MaskingConfig {
   double masked = 0.8;
   double replaced = 0.1;
   bool whole_words = false;
-  std::optional<std::int64_t> max_predictions = {};
-  std::optional<std::int64_t> duplicates = {};
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -53,16 +50,6 @@ struct MaskingConfig {
            .only = kMaskedTokens});
     visit("whole-words", self.whole_words,
           {.help = "select whole words and predict all of their pieces", .only = kMaskedTokens});
-    visit("max-predictions", self.max_predictions,
-          {.help = "maximum tokens to predict per sequence; auto: no limit",
-           .min = 1,
-           .max = 65535,
-           .only = kMaskedTokens});
-    visit("duplicates", self.duplicates,
-          {.help = "number of different maskings per sequence, used in turn; auto: a new one in every epoch",
-           .min = 1,
-           .max = 1e6,
-           .only = kOfMasked});
   }
 };
 
@@ -86,7 +73,7 @@ struct MaskedToken {
   std::int32_t label = 0;  // the original id
 };
 
-// Selects min(max_predictions, max(1, round(n * mask_rate))) of the n tokens of `ids` ([CLS] a [SEP] b [SEP]), never
+// Selects max(1, round(n * mask_rate)) of the n tokens of `ids` ([CLS] a [SEP] b [SEP]), never
 // cls or sep (halves round to even; fewer only if whole words do not fit), and replaces them. Returns them in order of
 // position.
 std::vector<MaskedToken> mask_tokens(std::span<std::int32_t> ids, const MaskVocabulary& vocabulary,

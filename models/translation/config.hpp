@@ -65,9 +65,8 @@ struct ModelConfig {
   StateKind keys = StateKind::hidden;
   StateKind values = StateKind::hidden;
   CoverageKind coverage = CoverageKind::none;
-  bool input_feeding = true;                   // luong: feed the attentional vector back (arXiv 1508.04025, 3.3)
-  ContextUse context = ContextUse::once;       // fixed
-  StateKind context_from = StateKind::hidden;  // fixed
+  bool input_feeding = true;              // luong: feed the attentional vector back (arXiv 1508.04025, 3.3)
+  ContextUse context = ContextUse::once;  // fixed
   bool tie_embeddings =
       true;  // source, target and output tables are one (one joint vocabulary), else only target and output
   bool output_bias = false;  // transformer
@@ -149,8 +148,6 @@ struct ModelConfig {
     visit("context", self.context,
           {.help = "the decoder reads the encoder's final state only at the start (once), or at every step (every)",
            .only = kFixed});
-    visit("context-from", self.context_from,
-          {.help = "state of the encoder that the decoder reads: hidden state or LSTM cell state", .only = kFixed});
     visit("tie-embeddings", self.tie_embeddings, {.help = "one table for source, target and output"});
     visit("output-bias", self.output_bias, {.help = "add a learnt bias to the logits", .only = kTransformer});
     visit("dropout", self.dropout,

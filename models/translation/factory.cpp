@@ -102,8 +102,7 @@ void check_attention(const ModelConfig& config, const OptionPlace& place) {
 
 void check_recurrent(const ModelConfig& config, const OptionPlace& place) {
   const CellKind cell = cell_of(config);
-  for (const auto& [option, kind] : {std::pair("keys", config.keys), std::pair("values", config.values),
-                                     std::pair("context-from", config.context_from)}) {
+  for (const auto& [option, kind] : {std::pair("keys", config.keys), std::pair("values", config.values)}) {
     if (kind != StateKind::cell || cell == CellKind::lstm) continue;
     refuse(place(option), " is cell, but only an lstm has a memory cell, not a " + std::string(name_of(cell)),
            "choose --cell lstm, or --" + std::string(option) + " hidden");
@@ -187,7 +186,7 @@ Seq2Seq make_seq2seq(const ModelConfig& config, const VocabularySizes& vocabular
     case ModelKind::luong:
     case ModelKind::bahdanau: model = make_with_attention(config, vocabulary); break;
     case ModelKind::fixed:
-      model = std::make_shared<FixedImpl>(recurrent_config(config, vocabulary), config.context, config.context_from);
+      model = std::make_shared<FixedImpl>(recurrent_config(config, vocabulary), config.context);
       break;
   }
   if (seed) initialise(*model, config.initial, *seed);

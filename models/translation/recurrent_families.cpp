@@ -95,10 +95,9 @@ std::int64_t columns_with_context(const RecurrentConfig& config, ContextUse use)
 
 }  // namespace
 
-FixedImpl::FixedImpl(const RecurrentConfig& config, ContextUse use, StateKind from)
+FixedImpl::FixedImpl(const RecurrentConfig& config, ContextUse use)
     : RecurrentSeq2SeqImpl(config, config.memory_width(), columns_with_context(config, use)),
       use_(use),
-      from_(from),
       combine_(register_module(
           "combine",
           Linear(LinearConfig{.in = columns_with_context(config, use), .out = config.width, .bias = false}))) {}
@@ -108,7 +107,7 @@ void FixedImpl::prepare(const RecurrenceOutput& read, RecurrentMemory& memory) c
 }
 
 Tensor FixedImpl::bridged(const std::vector<CellState>& last, std::size_t /*layer*/, std::size_t /*part*/) const {
-  return last.back().parts[from_ == StateKind::hidden ? 0 : 1];
+  return last.back().hidden();
 }
 
 Tensor FixedImpl::advance(const Tensor& embedded_RE, RecurrentState& state, const StepDropout& dropout,

@@ -72,7 +72,7 @@ class BahdanauImpl : public RecurrentSeq2SeqImpl {
 };
 
 // The recurrent encoder-decoder without attention: the decoder sees the source only as one vector c, the final hidden
-// state or LSTM cell state of the encoder's top layer.
+// state of the encoder's top layer.
 //
 //   once      (Sutskever et al. 2014, arXiv 1409.3215) c gives the decoder's start states, by an affine map for each
 //   every     (Cho et al. 2014, arXiv 1406.1078) c also enters every step and its read-out
@@ -84,7 +84,7 @@ class BahdanauImpl : public RecurrentSeq2SeqImpl {
 // W_c.
 class FixedImpl : public RecurrentSeq2SeqImpl {
  public:
-  FixedImpl(const RecurrentConfig& config, ContextUse use, StateKind from);
+  FixedImpl(const RecurrentConfig& config, ContextUse use);
 
  private:
   // The places of dropout: before W_c, and between layers l and l + 1.
@@ -99,7 +99,6 @@ class FixedImpl : public RecurrentSeq2SeqImpl {
                       std::span<const DropoutPlace> places) const override;
 
   ContextUse use_;
-  StateKind from_;
   Linear combine_;  // W_c
 };
 

@@ -58,14 +58,13 @@ class Score(torch.nn.Module):
 class Reference(torch.nn.Module):
     def __init__(self, family="luong", cell="lstm", reading="both", feeding=True, tied=True, encoder_layers=2, decoder_layers=2, width=13,
                  score="general", scope="global", window=0, keys="hidden", values="hidden", coverage=False, every=False,
-                 context_from="hidden", longest=8):
+                 longest=8):
         super().__init__()
         both = reading == "both"
         direction = width // 2 if both and score in ("dot", "scaled_dot", "cosine") else width
         memory = (2 if both else 1) * direction
         self.__dict__.update(family=family, cell=cell, reading=reading, feeding=feeding, decoder_layers=decoder_layers, width=width,
-                             scope_kind=scope, window=window, keys=keys, values=values, every=every, direction=direction,
-                             context_part=("hidden", "cell").index(context_from))
+                             scope_kind=scope, window=window, keys=keys, values=values, every=every, direction=direction)
         if tied:
             self.embedding = torch.nn.Embedding(VOCABULARY, width)
         else:
@@ -138,12 +137,12 @@ class Reference(torch.nn.Module):
                 if self.family == "bahdanau":
                     of = of[:, -self.direction :]
                 if self.family == "fixed":
-                    of = last[self.context_part][-1]
+                    of = last[0][-1]
                 start = self.get_submodule(f"bridge_{name}_l{layer}")(of)
                 layers.append(start.tanh() if name == "hidden" else start)
             state.append(torch.stack(layers))
         state = tuple(state) if len(state) > 1 else state[0]
-        fixed = last[self.context_part][-1]
+        fixed = last[0][-1]
         previous, past, result, attention = torch.zeros(len(src), self.width), torch.zeros(src.shape), [], []
         for step, e in enumerate((self.tables[1](tgt) * math.sqrt(self.width)).unbind(1)):
             weights = torch.zeros(src.shape)
@@ -204,4 +203,3 @@ write("bahdanau", family="bahdanau", cell="gru", score="additive", encoder_layer
 write("bahdanau_lstm", family="bahdanau", reading="reversed", score="general")
 write("fixed", family="fixed", reading="reversed")
 write("fixed_every", family="fixed", cell="gru", every=True)
-write("fixed_cell", family="fixed", every=True, context_from="cell")

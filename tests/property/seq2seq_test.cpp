@@ -279,13 +279,11 @@ std::vector<Family> combinations(std::size_t stride) {
       const std::string parts = std::string(cell_name) + " " + std::string(reading_name);
       config.model = ModelKind::fixed;
       for (const ContextUse use : {ContextUse::once, ContextUse::every}) {
-        for (const StateKind from : {StateKind::hidden, StateKind::cell}) {
-          config.context = use, config.context_from = from;
-          name = "fixed " + parts;
-          add();
-        }
+        config.context = use;
+        name = "fixed " + parts;
+        add();
       }
-      config.context = ContextUse::once, config.context_from = StateKind::hidden;
+      config.context = ContextUse::once;
       for (const ModelKind kind : {ModelKind::luong, ModelKind::bahdanau}) {
         config.model = kind;
         each(kEnumNames<ScoreKind>, [&](ScoreKind score, std::string_view score_name) {

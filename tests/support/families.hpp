@@ -150,11 +150,6 @@ inline std::vector<Family> families(double dropout) {
       {"fixed", changed(fixed, [](ModelConfig& model) { model.encoder = Direction::reversed; })},
       {"fixed_every",
        changed(fixed, cell(CellKind::gru), [](ModelConfig& model) { model.context = ContextUse::every; })},
-      {"fixed_cell", changed(fixed,
-                             [](ModelConfig& model) {
-                               model.context = ContextUse::every;
-                               model.context_from = StateKind::cell;
-                             })},
   };
 }
 
