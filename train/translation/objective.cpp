@@ -70,13 +70,8 @@ Batch twice(const Batch& once) {
 
 }  // namespace
 
-double own_word_share(const ObjectiveConfig& config, double done) {
-  switch (config.sampling_schedule) {
-    case SamplingSchedule::linear: return config.scheduled_sampling * done;
-    case SamplingSchedule::exponential: return config.scheduled_sampling * (1 - std::pow(0.01, done));
-    case SamplingSchedule::inverse_sigmoid: return config.scheduled_sampling / (1 + std::exp(12 * (0.5 - done)));
-  }
-  return 0;
+double own_word_share(const ObjectiveConfig& config, double u) {
+  return config.scheduled_sampling / (1 + std::exp(12 * (0.5 - u)));
 }
 
 TranslationObjective::TranslationObjective(Seq2Seq model, const ObjectiveConfig& config, bool samples,

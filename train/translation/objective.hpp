@@ -58,21 +58,10 @@ class Reinforce {
 // added to the mean loss of a target token (Voita et al. 2019, arXiv 1905.09418, section 6.1), once per update whatever
 // its batches and processes. The log has the sum (without λ), the expected number of open gates, as open_gates.
 
-// The growth of the fraction of own predictions with the fraction u of training done: u, 1 - 0.01^u, or 1 / (1 + exp(12
-// (1/2 - u))) (Bengio et al. 2015, arXiv 1506.03099, section 2.4, mirrored: the paper gives the fraction of reference
-// tokens).
-enum class SamplingSchedule { linear, exponential, inverse_sigmoid };
-template <>
-inline constexpr auto kEnumNames<SamplingSchedule> =
-    std::to_array<EnumName<SamplingSchedule>>({{SamplingSchedule::linear, "linear"},
-                                               {SamplingSchedule::exponential, "exponential"},
-                                               {SamplingSchedule::inverse_sigmoid, "inverse-sigmoid"}});
-
 struct ObjectiveConfig {
   double label_smoothing = 0.1;
   double r_drop = 0;
   double scheduled_sampling = 0;
-  SamplingSchedule sampling_schedule = SamplingSchedule::inverse_sigmoid;
   double reinforce_weight = 0.01;
   double entropy_weight = 0.01;
 
@@ -94,8 +83,6 @@ struct ObjectiveConfig {
            .min = 0,
            .max = 1,
            .only = {"model", {"luong", "bahdanau", "fixed"}}});
-    visit("sampling-schedule", self.sampling_schedule,
-          {.help = "growth of that fraction during training", .only = {"scheduled-sampling"}});
     visit("reinforce-weight", self.reinforce_weight,
           {.help = "weight of the REINFORCE gradient; at 1 its noise exceeds the gradient of the words",
            .min = 0,
@@ -109,8 +96,10 @@ struct ObjectiveConfig {
   }
 };
 
-// The fraction of own predictions after the fraction `done` of the training.
-double own_word_share(const ObjectiveConfig& config, double done);
+// The fraction of own predictions after the fraction u of the training is done: that of the options, at the end, times
+// 1 / (1 + exp(12 (1/2 - u))) (Bengio et al. 2015, arXiv 1506.03099, section 2.4, mirrored: the paper gives the
+// fraction of reference tokens).
+double own_word_share(const ObjectiveConfig& config, double u);
 
 class TranslationObjective : public Objective<Batch> {
  public:
