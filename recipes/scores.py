@@ -23,11 +23,19 @@ def validations(run):
             yield seconds / 60, tokens, event
 
 
-def deviation(values):
-    """Mean and standard deviation as text; of a single value, that value."""
+def summary(values):
+    """Mean and standard deviation; a single value has none."""
     values = list(values)
-    mean = f"{statistics.mean(values):.1f}"
-    return f"{mean} ± {statistics.stdev(values):.1f}" if len(values) > 1 else mean
+    return {"mean": statistics.mean(values), "deviation": statistics.stdev(values) if len(values) > 1 else None}
+
+
+def written(found):
+    """A summary as text."""
+    return f"{found['mean']:.1f}" + (f" ± {found['deviation']:.1f}" if found["deviation"] is not None else "")
+
+
+def deviation(values):
+    return written(summary(values))
 
 
 def over_seeds(run, metric):
@@ -35,16 +43,24 @@ def over_seeds(run, metric):
     return [scores[metric] for scores in read(run / "dev.json")]
 
 
+def compared(ours, theirs):
+    """The difference of the means of two summaries, and the sum of both standard deviations, which a single value lacks: infinite."""
+    return ours["mean"] - theirs["mean"], sum(math.inf if side["deviation"] is None else side["deviation"] for side in (ours, theirs))
+
+
 def gain_and_noise(values, others):
-    """The difference of two means, and the sum of both standard deviations, which a single value lacks: infinite."""
-    return (statistics.mean(values) - statistics.mean(others),
-            sum(statistics.stdev(side) if len(side) > 1 else math.inf for side in (values, others)))
+    return compared(summary(values), summary(others))
+
+
+def verdict(ours, theirs):
+    """"better" or "worse" if the difference exceeds the noise."""
+    gain, noise = compared(ours, theirs)
+    return "" if abs(gain) <= noise else "better" if gain > 0 else "worse"
 
 
 def difference(values, others):
-    """Of two means, and "better" or "worse" if it exceeds the noise."""
-    gain, noise = gain_and_noise(values, others)
-    return gain, "" if abs(gain) <= noise else "better" if gain > 0 else "worse"
+    ours, theirs = summary(values), summary(others)
+    return compared(ours, theirs)[0], verdict(ours, theirs)
 
 
 def pooled_deviation(several):
