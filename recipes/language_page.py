@@ -6,6 +6,8 @@ NAMES = {
     "gpt": "GPT",
     "gpt_rotary": "GPT, rotary positions",
     "gpt_memory": "GPT, rotary positions, memory of 128",
+    "gpt_transformer-xl": "GPT, relative positions of Transformer-XL, memory of 128",
+    "gpt_wsd": "GPT, schedule wsd",
     "gpt_half_length": "GPT, segments of half the length",
     "gpt_adamw_3e-3": "GPT, AdamW 3e-3",
     "gpt_muon_2e-3": "GPT, Muon 2e-3",

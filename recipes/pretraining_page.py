@@ -17,7 +17,7 @@ def every(minutes, curve):
 
 
 def made(results):
-    lines = [[result["encoder"], result["precision"], str(result["threads"]), result["started"], f"{last['tokens'] / 1e6:.1f}",
+    lines = [[result["shape"], result["precision"], str(result["threads"]), result["started"], f"{last['tokens'] / 1e6:.1f}",
               f"{last['loss']:.3f}", f"{last['accuracy']:.1f}"] for result in results for last in result["curve"][-1:]]
     return table(["encoder", "precision", "threads", "started", "million tokens", "held-out loss", "held-out accuracy"], lines)
 
@@ -32,16 +32,16 @@ def fine_tuned(results):
     lines = {}
     for result in results:
         for row in result["scores"]:
-            lines.setdefault((row["labels"], row["task"], row["metric"], row["passes"]), {})[result["encoder"]] = scored(row)
-    cells = [[task, metric, f"{labels:.0%}", str(passes), *(found.get(result["encoder"], "") for result in results)]
+            lines.setdefault((row["labels"], row["task"], row["metric"], row["passes"]), {})[result["shape"]] = scored(row)
+    cells = [[task, metric, f"{labels:.0%}", str(passes), *(found.get(result["shape"], "") for result in results)]
              for (labels, task, metric, passes), found in sorted(lines.items(), key=lambda line: -line[0][0])]
-    return table(["task", "metric", "labels", "passes", *(result["encoder"] for result in results)], cells)
+    return table(["task", "metric", "labels", "passes", *(result["shape"] for result in results)], cells)
 
 
 def curve(result):
     lines = [[f"{point['minutes']:.0f}", f"{point['tokens'] / 1e6:.1f}", f"{point['loss']:.3f}", f"{point['ppl']:.1f}", f"{point['accuracy']:.1f}"]
              for point in every(MINUTES, result["curve"])]
-    return f"### {result['encoder'].capitalize()}\n\n" + table(["minutes", "million tokens", "loss", "perplexity", "accuracy"], lines)
+    return f"### {result['shape'].capitalize()}\n\n" + table(["minutes", "million tokens", "loss", "perplexity", "accuracy"], lines)
 
 
 def choices(result):
