@@ -10,6 +10,7 @@
 #include "core/text.hpp"
 #include "data/text/lines.hpp"
 #include "data/text/parallel.hpp"
+#include "data/text/table.hpp"
 #include "eval/metrics/tokenizers.hpp"
 #include "eval/search/strategies.hpp"
 
@@ -40,11 +41,9 @@ std::vector<std::int32_t> encode_known(const std::string& text, const Tokenizer&
 // The phrases between tabs.
 std::vector<PhraseIds> phrases_of(const std::string& line, const Tokenizer& tokenizer, const std::string& place) {
   std::vector<PhraseIds> phrases;
-  for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find('\t', begin), line.size());
-    PhraseIds phrase = encode_known(line.substr(begin, end - begin), tokenizer, place);
+  for (const std::string& text : split_at(line, '\t')) {
+    PhraseIds phrase = encode_known(text, tokenizer, place);
     if (!phrase.empty()) phrases.push_back(std::move(phrase));
-    begin = end + 1;
   }
   return phrases;
 }

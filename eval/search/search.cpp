@@ -4,15 +4,19 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <ranges>
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/process.hpp"
 #include "eval/search/hypothesis.hpp"
 #include "eval/search/processors.hpp"
 #include "eval/search/strategies.hpp"
+#include "models/layers/pass.hpp"
+#include "models/ops/padded.hpp"
 
 namespace attend {
 
@@ -40,6 +44,51 @@ void SearchConfig::validate(const OptionOrigins& origins) const {
 }
 
 namespace {
+
+// The attention that each source position has received, and the coverage penalty of Wu et al. 2016 (arXiv 1609.08144,
+// eq. 14):
+//
+//   cp(x; y) = sum_i log min(sum_j a_ij, 1)
+//
+// a_ij: the weight of source position i, its end of sentence included, when target token j was predicted, in the
+// decoder's last layer, averaged over heads. Hard attention counts with the probabilities of its positions. A sum below
+// 10^-6, as of a position outside of a local scope, counts as 10^-6.
+class SourceCoverage final : public Observer {
+ public:
+  bool wants_attention(AttentionPlace place, std::int64_t /*layer*/) const override {
+    return place == AttentionPlace::cross;
+  }
+  void on_attention(AttentionPlace place, std::int64_t /*layer*/, const torch::Tensor& weights_RN1S) override {
+    if (place == AttentionPlace::cross) weights_RN1S_ = weights_RN1S;
+  }
+
+  // Keeps these rows, in this order; called before a step.
+  void select(std::span<const std::int64_t> rows) {
+    if (sums_RS_.defined()) sums_RS_ = sums_RS_.index_select(0, ops::to_tensor(rows, sums_RS_));
+  }
+
+  // Counts the attention of a step that was observed. UserError if there was none.
+  void add_step() {
+    if (!weights_RN1S_.defined()) {
+      throw UserError("--coverage-penalty: the model's decoder has no attention to the source", "leave it out");
+    }
+    const torch::Tensor mean_RS = std::exchange(weights_RN1S_, {}).mean(1).squeeze(1).to(at::kCPU, at::kFloat);
+    sums_RS_ = (sums_RS_.defined() ? sums_RS_ + mean_RS : mean_RS).contiguous();
+  }
+
+  // cp of a row whose source has `src_length` positions.
+  double penalty(std::int64_t row, std::int64_t src_length) const {
+    constexpr double kLeast = 1e-6;
+    const float* const sums = sums_RS_.const_data_ptr<float>() + row * sums_RS_.size(1);
+    double penalty = 0;
+    for (std::int64_t s = 0; s < src_length; ++s) penalty += std::log(std::clamp<double>(sums[s], kLeast, 1.0));
+    return penalty;
+  }
+
+ private:
+  torch::Tensor weights_RN1S_;  // of the last layer so far in this step
+  torch::Tensor sums_RS_;
+};
 
 // The sentences that are not done, and the rows of the decoder: one for each of their live hypotheses, and then one for
 // each sentence whose prompt is being read.

@@ -224,14 +224,14 @@ TEST(GuidedSearch, CoverageNeedsAttention) {
   class WithoutAttention : public HashModel {
    public:
     using HashModel::HashModel;
-    torch::Tensor step(DecoderState& state, const torch::Tensor& previous_R, Pass& /*pass*/) const override {
+    torch::Tensor step(DecoderState& state, const torch::Tensor& previous_R, Pass& pass) const override {
+      EXPECT_TRUE(pass.observes_attention(AttentionPlace::cross, 0));
+      EXPECT_FALSE(pass.observes_attention(AttentionPlace::decoder, 0));
       Pass unobserved = Pass::inference();
       return HashModel::step(state, previous_R, unobserved);
     }
   };
   EXPECT_THROW(search_all(WithoutAttention({1}), {.coverage_penalty = 0.2}, {{.longest = 4}}), UserError);
-  EXPECT_TRUE(SourceCoverage().wants_attention(AttentionPlace::cross, 0));
-  EXPECT_FALSE(SourceCoverage().wants_attention(AttentionPlace::decoder, 0));
 }
 
 TEST(GuidedSearch, PatienceWaitsForMoreHypotheses) {
