@@ -20,7 +20,6 @@
 #include "models/text/text_model.hpp"
 
 namespace attend {
-
 namespace {
 
 constexpr std::string_view kTableHeading = "index\tprediction";
@@ -60,19 +59,6 @@ void TaskAnswers::check_count(const std::string& file, std::int64_t answers) con
 void TaskAnswers::write(std::ostream& out) const {
   out << kTableHeading << '\n';
   for (std::size_t i = 0; i < static_cast<std::size_t>(split_.size()); ++i) out << i << '\t' << text(i) << '\n';
-}
-
-std::unique_ptr<TaskAnswers> make_answers(const TaskSplit& split, const LabelledTask& task,
-                                          const AnswerConfig& config) {
-  switch (task.kind) {
-    case TaskKind::classification: return classification_answers(split, task);
-    case TaskKind::multi_label: return multi_label_answers(split, task);
-    case TaskKind::regression: return regression_answers(split, task);
-    case TaskKind::spans: return span_answers(split, task, config);
-    case TaskKind::tags: return tag_answers(split, task);
-  }
-  ensure(false, "a known kind of task");
-  return nullptr;
 }
 
 std::unique_ptr<TaskAnswers> answer(const TextModelImpl& model, const TaskSplit& split, const LabelledTask& task,

@@ -125,31 +125,4 @@ struct MetricValue {
 // intervals. Warns of values that are not numbers. The split must be labelled.
 std::vector<MetricValue> score(const TaskAnswers& answers, bool with_intervals);
 
-// The kinds: labels, numbers (labels.cpp), spans and tags (spans.cpp).
-std::unique_ptr<TaskAnswers> classification_answers(const TaskSplit& split, const LabelledTask& task);
-std::unique_ptr<TaskAnswers> multi_label_answers(const TaskSplit& split, const LabelledTask& task);
-std::unique_ptr<TaskAnswers> regression_answers(const TaskSplit& split, const LabelledTask& task);
-std::unique_ptr<TaskAnswers> span_answers(const TaskSplit& split, const LabelledTask& task, const AnswerConfig& config);
-std::unique_ptr<TaskAnswers> tag_answers(const TaskSplit& split, const LabelledTask& task);
-
-// The items at the indices in `subset`.
-template <class T>
-std::vector<T> chosen(const std::vector<T>& items, NamedMeasure::Subset subset) {
-  std::vector<T> result;
-  for (const std::size_t i : subset) result.push_back(items[i]);
-  return result;
-}
-
-// Calls see(example, row) for every row of predictions that have one row per sample.
-template <class See>
-void for_each_row(std::span<const Sample* const> samples, const torch::Tensor& predicted, See see) {
-  const torch::Tensor rows = predicted.contiguous();
-  const std::size_t width = rows.size(1);
-  const float* row = rows.const_data_ptr<float>();
-  for (const Sample* sample : samples) {
-    see(sample->example, std::span(row, width));
-    row += width;
-  }
-}
-
 }  // namespace attend
