@@ -3,31 +3,129 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <set>
 
 #include "core/error.hpp"
+#include "core/log.hpp"
 #include "core/text.hpp"
 #include "data/text/lines.hpp"
+#include "data/text/table.hpp"
 
 namespace attend {
-
-const RecordFormat& format_of(TaskKind kind) {
-  static const auto classification = classification_format(), multi_label = multi_label_format(),
-                    regression = regression_format(), spans = span_format(), tags = tag_format();
-  switch (kind) {
-    case TaskKind::classification: return *classification;
-    case TaskKind::multi_label: return *multi_label;
-    case TaskKind::regression: return *regression;
-    case TaskKind::spans: return *spans;
-    case TaskKind::tags: return *tags;
-  }
-  ensure(false, "the kind of task is known");
-  return *classification;
-}
-
-// One label per text or pair of texts.
-
 namespace {
 
+constexpr std::string_view kHidden = "-1";
+
+std::string at(const std::string& file, std::uint64_t line) { return file + ":" + std::to_string(line) + ": "; }
+
+// One or two texts and their gold label, in the columns of a table.
+class TextFormat : public RecordFormat {
+ public:
+  void validate(const LabelledTask& task, const std::string& source) const override {
+    const std::vector<std::string>& text = task.text;
+    if (text.empty() || text.size() > 2) {
+      throw UserError(source + ": text names " + std::to_string(text.size()) + " columns, expected one or two",
+                      "name one or two columns");
+    }
+    if (std::ranges::find(text, task.label) != text.end()) {
+      throw UserError(source + ": the column \"" + task.label + "\" is both text and label", "name different columns");
+    }
+    if (text.size() == 2 && text[0] == text[1]) {
+      throw UserError(source + ": text names the column \"" + text[0] + "\" twice",
+                      "name two different columns, or one");
+    }
+    if (!task.test_text.empty() && task.test_text.size() != text.size()) {
+      throw UserError(source + ": test-text names " + std::to_string(task.test_text.size()) +
+                          " columns, but text names " + std::to_string(text.size()),
+                      "name the same number of columns");
+    }
+  }
+
+  std::vector<std::string> labels_in(const std::string& file, const LabelledTask& task) const override {
+    TableReader table(file, {.columns = {task.label},
+                             .format = task.format,
+                             .header = task.header,
+                             .separator = separator(task),
+                             .skip_incomplete = task.skip_incomplete});
+    std::set<std::string> found;
+    bool numbers = true;
+    for (Record record; table.next(record);) {
+      for (const std::string& label : split_labels(record.values[0], task)) {
+        if (label.empty()) throw UserError(at(file, record.line) + "an empty label", "fill it in, or remove the line");
+        found.insert(label);
+        numbers = numbers && parse_number<double>(label).has_value();
+      }
+    }
+    std::vector<std::string> labels(found.begin(), found.end());
+    if (labels.size() < fewest_labels()) {
+      throw UserError(file + ": " + (labels.empty() ? "no labels" : "only one label, " + labels[0]) +
+                          ", in the column " + task.label,
+                      "give a file with at least two different labels");
+    }
+    if (!numbers && found.contains(std::string(kHidden))) {
+      throw UserError(file + ": hidden labels (-1) among others, in the column " + task.label,
+                      "remove these lines, or name all labels in the task");
+    }
+    if (numbers) std::ranges::sort(labels, {}, [](const std::string& label) { return *parse_number<double>(label); });
+    return labels;
+  }
+
+  void read_texts(TaskSplit& split, const LabelledTask& task, Labelled labelled) const override {
+    const bool own_columns = labelled == Labelled::no && !task.test_text.empty();
+    TableShape shape{.columns = own_columns ? task.test_text : task.text,
+                     .format = task.format,
+                     .header = own_columns || task.header,
+                     .separator = separator(task),
+                     .skip_incomplete = task.skip_incomplete && labelled == Labelled::yes};
+    const std::size_t num_texts = shape.columns.size();
+    if (labelled == Labelled::yes) shape.columns.push_back(task.label);
+    TableReader table(split.file, shape);
+    for (Record record; table.next(record);) {
+      const std::string place = at(split.file, record.line);
+      for (std::size_t i = 0; i < num_texts; ++i) {
+        if (!is_blank(record.values[i])) continue;
+        throw UserError(place + "an empty text in the column " + shape.columns[i], "fill it in, or remove the line");
+      }
+      split.texts.push_back({.line = record.line,
+                             .first = record.values[0],
+                             .second = num_texts == 2 ? std::optional(record.values[1]) : std::nullopt,
+                             .gold = {}});
+      if (labelled == Labelled::yes) split.texts.back().gold = gold_of(record.values[num_texts], task, place);
+    }
+    if (split.texts.empty()) throw UserError(split.file + ": no texts", "check that it is the right file");
+    refuse_hidden(split);
+    table.warn_of_invalid_utf8();
+    if (table.num_incomplete() > 0) log::warn("{}: skipped {} incomplete rows", split.file, table.num_incomplete());
+  }
+
+  void add_line(TaskSplit& split, const LabelledTask& task, const Line& line) const override {
+    split.texts.push_back(text_of_line(line.text, line.place, task));
+  }
+  void make_samples(TaskSplit& split, const LabelledTask& /*task*/, SampleMaker& maker) const override {
+    for (const LabelledText& text : split.texts) {
+      split.samples.push_back(maker.of_text(text, std::ssize(split.samples)));
+    }
+  }
+
+  bool all_alike(const TaskSplit& split) const override {
+    return std::ranges::all_of(split.samples,
+                               [&](const Sample& sample) { return sample.gold == split.samples.front().gold; });
+  }
+
+ protected:
+  // The separator of a text's labels; empty if it has only one.
+  virtual std::string separator(const LabelledTask& /*task*/) const { return {}; }
+  // The labels in a value, without surrounding spaces.
+  virtual std::vector<std::string> split_labels(const std::string& value, const LabelledTask& /*task*/) const {
+    return {trimmed(value)};
+  }
+
+  virtual std::size_t fewest_labels() const { return 2; }
+  // Throws UserError if the labels of the whole file are hidden.
+  virtual void refuse_hidden(const TaskSplit& /*split*/) const {}
+};
+
+// One label per text or pair of texts.
 class ClassificationFormat : public TextFormat {
  public:
   void validate(const LabelledTask& task, const std::string& source) const override {
@@ -48,14 +146,7 @@ class ClassificationFormat : public TextFormat {
   }
 };
 
-}  // namespace
-
-std::unique_ptr<RecordFormat> classification_format() { return std::make_unique<ClassificationFormat>(); }
-
 // Any number of labels per text or pair of texts, in one column, joined by a separator.
-
-namespace {
-
 class MultiLabelFormat : public TextFormat {
  public:
   void validate(const LabelledTask& task, const std::string& source) const override {
@@ -95,16 +186,7 @@ class MultiLabelFormat : public TextFormat {
   }
 };
 
-}  // namespace
-
-std::unique_ptr<RecordFormat> multi_label_format() { return std::make_unique<MultiLabelFormat>(); }
-
 // One number per text or pair of texts.
-
-namespace {
-
-constexpr double kLargest = 1e15;
-
 class RegressionFormat : public TextFormat {
  public:
   std::vector<std::string_view> metrics(const LabelledTask& /*task*/) const override { return {"pearson", "spearman"}; }
@@ -116,6 +198,7 @@ class RegressionFormat : public TextFormat {
 
  protected:
   Gold gold_of(const std::string& value, const LabelledTask& /*task*/, const std::string& place) const override {
+    constexpr double kLargest = 1e15;
     const std::optional<double> number = parse_number<double>(trimmed(value));
     if (!number)
       throw UserError(place + "\"" + value + "\" is not a number",
@@ -135,14 +218,7 @@ class RegressionFormat : public TextFormat {
   }
 };
 
-}  // namespace
-
-std::unique_ptr<RecordFormat> regression_format() { return std::make_unique<RegressionFormat>(); }
-
 // Questions whose answers are spans of their context, in SQuAD's JSON.
-
-namespace {
-
 class SpanFormat : public RecordFormat {
  public:
   std::vector<std::string_view> metrics(const LabelledTask& /*task*/) const override { return {"f1", "exact"}; }
@@ -152,21 +228,20 @@ class SpanFormat : public RecordFormat {
   void read_texts(TaskSplit& split, const LabelledTask& /*task*/, Labelled labelled) const override {
     split.questions = read_squad(split.file, labelled);
   }
-  void read_file(TaskSplit& split, const LabelledTask& task, Labelled labelled, SampleMaker& maker) const override {
-    read_texts(split, task, labelled);
+  void add_line(TaskSplit& split, const LabelledTask& /*task*/, const Line& line) const override {
+    const auto [question, context] = two_texts(line.text, line.place, "the task reads two texts");
+    split.questions.contexts.push_back(context);
+    split.questions.questions.push_back({.text = question, .context = split.questions.contexts.size() - 1});
+  }
+  void make_samples(TaskSplit& split, const LabelledTask& /*task*/, SampleMaker& maker) const override {
     for (const std::string& context : split.questions.contexts) {
       split.contexts.push_back(maker.tokenizer().encode_pieces(context));
     }
-    for (const Question& question : split.questions.questions) add_windows(split, question, maker);
-  }
-
-  void add_line(TaskSplit& split, const LabelledTask& /*task*/, const Line& line, SampleMaker& maker) const override {
-    const auto [question, context] = two_texts(line.text, line.place, "the task reads two texts");
-    split.questions.contexts.push_back(context);
-    split.contexts.push_back(maker.tokenizer().encode_pieces(context));
-    add_windows(
-        split, split.questions.questions.emplace_back(Question{.text = question, .context = split.contexts.size() - 1}),
-        maker);
+    std::int64_t example = 0;
+    for (const Question& question : split.questions.questions) {
+      std::ranges::move(maker.of_question(question, split.contexts[question.context], example++),
+                        std::back_inserter(split.samples));
+    }
   }
 
   void keep_learnable(TaskSplit& split) const override {
@@ -174,23 +249,9 @@ class SpanFormat : public RecordFormat {
     std::erase_if(split.samples,
                   [&](const Sample& sample) { return !set.can_be_learnt(set.questions[sample.example]); });
   }
-
- private:
-  static void add_windows(TaskSplit& split, const Question& question, SampleMaker& maker) {
-    const std::int64_t example = &question - split.questions.questions.data();
-    std::ranges::move(maker.of_question(question, split.contexts[question.context], example),
-                      std::back_inserter(split.samples));
-  }
 };
 
-}  // namespace
-
-std::unique_ptr<RecordFormat> span_format() { return std::make_unique<SpanFormat>(); }
-
 // One tag per word of a sentence, in CoNLL's columns.
-
-namespace {
-
 class TagFormat : public RecordFormat {
  public:
   void validate(const LabelledTask& task, const std::string& source) const override {
@@ -212,19 +273,12 @@ class TagFormat : public RecordFormat {
     split.sentences = read_conll(split.file, tag_column(task), labelled);
     check_tags(split, task.labels);
   }
-  void read_file(TaskSplit& split, const LabelledTask& task, Labelled labelled, SampleMaker& maker) const override {
-    read_texts(split, task, labelled);
-    split.samples = maker.of_sentences(split.sentences, task.labels);
-  }
-
-  void add_line(TaskSplit& split, const LabelledTask& /*task*/, const Line& line,
-                SampleMaker& /*maker*/) const override {
+  void add_line(TaskSplit& split, const LabelledTask& /*task*/, const Line& line) const override {
     refuse_tab(line.text, line.place);
     const std::vector<std::string_view> words = spaced_words(line.text);
     split.sentences.push_back({.document = line.document, .tokens = {words.begin(), words.end()}});
   }
-  // Sentences are read together with their neighbours.
-  void finish_lines(TaskSplit& split, const LabelledTask& task, SampleMaker& maker) const override {
+  void make_samples(TaskSplit& split, const LabelledTask& task, SampleMaker& maker) const override {
     split.samples = maker.of_sentences(split.sentences, task.labels);
   }
 
@@ -250,6 +304,41 @@ class TagFormat : public RecordFormat {
 
 }  // namespace
 
-std::unique_ptr<RecordFormat> tag_format() { return std::make_unique<TagFormat>(); }
+const RecordFormat& format_of(TaskKind kind) {
+  static const ClassificationFormat classification;
+  static const MultiLabelFormat multi_label;
+  static const RegressionFormat regression;
+  static const SpanFormat spans;
+  static const TagFormat tags;
+  switch (kind) {
+    case TaskKind::classification: return classification;
+    case TaskKind::multi_label: return multi_label;
+    case TaskKind::regression: return regression;
+    case TaskKind::spans: return spans;
+    case TaskKind::tags: return tags;
+  }
+  ensure(false, "the kind of task is known");
+  return classification;
+}
+
+LabelledText text_of_line(const std::string& line, const std::string& place, const LabelledTask& task) {
+  if (task.text.size() == 2) {
+    const auto [first, second] = two_texts(line, place, "the task reads two texts");
+    return {.first = first, .second = second};
+  }
+  refuse_tab(line, place);
+  return {.first = line};
+}
+
+std::size_t number_of_label(const std::string& label, const LabelledTask& task, const std::string& place) {
+  const auto found = std::ranges::find(task.labels, label);
+  if (found != task.labels.end()) return found - task.labels.begin();
+  if (label == kHidden) throw UserError(place + "the labels are hidden (-1)", "predict this file; it cannot be scored");
+  constexpr std::size_t kShown = 20;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(task.labels.size(), kShown); ++i) list += (i ? ", " : "") + task.labels[i];
+  if (task.labels.size() > kShown) list += ", …";
+  throw UserError(place + "\"" + label + "\" is not a label of the task", "the labels are: " + list);
+}
 
 }  // namespace attend

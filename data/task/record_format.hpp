@@ -49,10 +49,7 @@ class RecordFormat {
   // The number of tokens above which a part of a record is cut.
   virtual std::int64_t longest(const SampleConfig& config) const { return config.length.value(); }
 
-  // Reads split.file: its records and their samples.
-  virtual void read_file(TaskSplit& split, const LabelledTask& task, Labelled labelled, SampleMaker& maker) const = 0;
-
-  // Reads the records of split.file without making samples.
+  // Reads the records of split.file.
   virtual void read_texts(TaskSplit& split, const LabelledTask& task, Labelled labelled) const = 0;
 
   // Adds an unlabelled record from a line: `place` names it, `document` counts the groups of lines between blank ones.
@@ -62,9 +59,9 @@ class RecordFormat {
     const std::string& place;
     std::int64_t document;
   };
-  virtual void add_line(TaskSplit& split, const LabelledTask& task, const Line& line, SampleMaker& maker) const = 0;
-  // Must be called after the last line.
-  virtual void finish_lines(TaskSplit& /*split*/, const LabelledTask& /*task*/, SampleMaker& /*maker*/) const {}
+  virtual void add_line(TaskSplit& split, const LabelledTask& task, const Line& line) const = 0;
+  // Makes the samples of all records.
+  virtual void make_samples(TaskSplit& split, const LabelledTask& task, SampleMaker& maker) const = 0;
 
   // Removes samples without an answer to learn.
   virtual void keep_learnable(TaskSplit& /*split*/) const {}
@@ -73,33 +70,6 @@ class RecordFormat {
 };
 
 const RecordFormat& format_of(TaskKind kind);
-
-// One or two texts and their gold label, in the columns of a table.
-class TextFormat : public RecordFormat {
- public:
-  void validate(const LabelledTask& task, const std::string& source) const override;
-  std::vector<std::string> labels_in(const std::string& file, const LabelledTask& task) const override;
-  void read_file(TaskSplit& split, const LabelledTask& task, Labelled labelled, SampleMaker& maker) const override;
-  void read_texts(TaskSplit& split, const LabelledTask& task, Labelled labelled) const override;
-  void add_line(TaskSplit& split, const LabelledTask& task, const Line& line, SampleMaker& maker) const override;
-  bool all_alike(const TaskSplit& split) const override;
-
- protected:
-  // The separator of a text's labels; empty if it has only one.
-  virtual std::string separator(const LabelledTask& /*task*/) const { return {}; }
-  // The labels in a value, without surrounding spaces.
-  virtual std::vector<std::string> split_labels(const std::string& value, const LabelledTask& task) const;
-  virtual std::size_t fewest_labels() const { return 2; }
-  // Throws UserError if the labels of the whole file are hidden.
-  virtual void refuse_hidden(const TaskSplit& /*split*/) const {}
-};
-
-// The kinds (record_format.cpp).
-std::unique_ptr<RecordFormat> classification_format();
-std::unique_ptr<RecordFormat> multi_label_format();
-std::unique_ptr<RecordFormat> regression_format();
-std::unique_ptr<RecordFormat> span_format();
-std::unique_ptr<RecordFormat> tag_format();
 
 // The one or two texts of a line. Throws UserError naming `place` if the task reads another number of texts.
 LabelledText text_of_line(const std::string& line, const std::string& place, const LabelledTask& task);
@@ -122,10 +92,10 @@ class LineRecords {
       return;
     }
     records_.emplace_back(split_.size());
-    format_.add_line(split_, task_, {.text = line, .place = place, .document = document_}, maker_);
+    format_.add_line(split_, task_, {.text = line, .place = place, .document = document_});
   }
-  // Must be called after the last line.
-  void finish() { format_.finish_lines(split_, task_, maker_); }
+  // Makes the samples. Must be called after the last line.
+  void finish() { format_.make_samples(split_, task_, maker_); }
 
   const TaskSplit& split() const { return split_; }
   std::int64_t num_cut() const { return maker_.num_cut(); }

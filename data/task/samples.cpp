@@ -189,10 +189,9 @@ std::string TaskSplit::report() const {
 
 TaskSplit read_split(const std::string& file, const LabelledTask& task, const Tokenizer& tokenizer,
                      const SampleConfig& config, Labelled labelled) {
-  TaskSplit split{.file = file};
+  TaskSplit split = read_texts(file, task, labelled);
   SampleMaker maker(tokenizer, config);
-  format_of(task.kind).read_file(split, task, labelled, maker);
-  split.hash = hash_hex_of_file(file);  // not endless: the readers have checked it
+  format_of(task.kind).make_samples(split, task, maker);
   split.num_cut = maker.num_cut();
   split.length = format_of(task.kind).longest(config);
   return split;
@@ -201,7 +200,7 @@ TaskSplit read_split(const std::string& file, const LabelledTask& task, const To
 TaskSplit read_texts(const std::string& file, const LabelledTask& task, Labelled labelled) {
   TaskSplit split{.file = file};
   format_of(task.kind).read_texts(split, task, labelled);
-  split.hash = hash_hex_of_file(file);
+  split.hash = hash_hex_of_file(file);  // not endless: the readers have checked it
   return split;
 }
 
