@@ -260,8 +260,7 @@ std::pair<std::string, std::string> read_merge(const json& merge, const std::str
       return {text.substr(0, space), text.substr(space + 1)};
     }
   }
-  throw UserError(name + ": the merge " + merge.dump() + ", expected two pieces with a space between them",
-                  "use another copy");
+  throw UserError(name + ": the merge " + merge.dump() + ", expected two pieces with a space between them", kOtherCopy);
 }
 
 // Adds the tokens of "added_tokens" to the vocabulary, which need not have them, and returns their ids. Tokens that
@@ -277,7 +276,7 @@ std::vector<std::int32_t> add_tokens(const json& file, json& vocabulary, const s
     if (*known != token.id) {
       throw UserError(name + ": the added token \"" + token.piece + "\" has the id " + std::to_string(token.id) +
                           ", but in the vocabulary " + known->dump(),
-                      "use another copy");
+                      kOtherCopy);
     }
     special.push_back(token.id);
   });
@@ -306,7 +305,7 @@ ByteLevelBpe read_byte_level_bpe_json(const json& file, const std::string& name)
   check_member(words, "use_regex", {true, nullptr}, name);
   json vocabulary = vocabulary_of(model, name);
   const json& merges = model["merges"];
-  if (!merges.is_array()) throw UserError(name + ": \"merges\" is not an array", "use another copy");
+  if (!merges.is_array()) throw UserError(name + ": \"merges\" is not an array", kOtherCopy);
   ByteLevelBpeFile result{.pieces = {}, .space_first = json_member<bool>(words, "add_prefix_space", name)};
   result.merges.reserve(merges.size());
   for (const json& merge : merges) result.merges.push_back(read_merge(merge, name));

@@ -18,7 +18,6 @@
 #include "core/protobuf.hpp"
 #include "core/text.hpp"
 #include "data/tokenizer/byte_level_bpe.hpp"
-#include "data/tokenizer/sentencepiece_check.hpp"
 #include "data/tokenizer/sentencepiece_model.hpp"
 #include "data/tokenizer/tokenizer_json.hpp"
 #include "data/tokenizer/wordpiece.hpp"
@@ -30,6 +29,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kTokenizerJson = "tokenizer.json";
+constexpr const char* kTokenizerConfig = "tokenizer_config.json";
 
 // Only \n, \r or \r\n ends a line, as in BERT's own reader.
 std::vector<std::string> lines_of(const fs::path& path) {
@@ -47,7 +47,7 @@ json read_options(const fs::path& path) {
   if (!fs::exists(path)) return json::object();
   json options = read_json(path);
   if (options.is_object()) return options;
-  throw UserError(path.string() + ": not a JSON object, expected options", "use another copy");
+  throw UserError(path.string() + ": not a JSON object, expected options", kOtherCopy);
 }
 
 WordPiece read_wordpiece(const fs::path& directory) {
@@ -57,7 +57,7 @@ WordPiece read_wordpiece(const fs::path& directory) {
     throw UserError(directory.string() + ": neither tokenizer.json nor vocab.txt",
                     "name the directory of a BERT model that includes its tokenizer");
   }
-  const fs::path config = directory / "tokenizer_config.json";
+  const fs::path config = directory / kTokenizerConfig;
   const json options = read_options(config);
   const auto flag = [&](const char* key, bool otherwise) { return flag_of(options, key, otherwise, config.string()); };
   const bool lower_case = flag("do_lower_case", true);
@@ -68,45 +68,8 @@ WordPiece read_wordpiece(const fs::path& directory) {
           pieces.string()};
 }
 
-}  // namespace
-
-Tokenizer import_bert_tokenizer(const fs::path& directory) {
-  if (fs::exists(directory / kSentencePieceFile)) return load_encoder_tokenizer(directory / kSentencePieceFile);
-  return Tokenizer::from_bytes(to_wordpiece_json(read_wordpiece(directory)), directory.string());
-}
-
-Tokenizer import_gpt2_tokenizer(const fs::path& directory) {
-  for (const char* whole : {kSentencePieceFile, kTokenizerJson}) {
-    if (fs::exists(directory / whole)) return Tokenizer::load(directory / whole);
-  }
-  const fs::path vocabulary = directory / "vocab.json", merges = directory / "merges.txt";
-  if (!fs::exists(vocabulary) || !fs::exists(merges)) {
-    throw UserError(directory.string() + ": neither tokenizer.json nor vocab.json with merges.txt",
-                    "name the directory of a GPT-2 model that includes its tokenizer");
-  }
-  const json ids = read_json(vocabulary, kMaxTokenizerBytes);
-  if (!ids.is_object()) {
-    throw UserError(vocabulary.string() + ": not an object, expected pieces with their ids", "use another copy");
-  }
-  std::vector<std::string> lines = lines_of(merges);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (!is_utf8(lines[i]))
-      throw UserError(fmt::format("{}:{}: not UTF-8", merges.string(), i + 1), "use another copy");
-  }
-  if (!lines.empty() && lines.front().starts_with("#version")) lines.erase(lines.begin());
-  std::erase(lines, "");
-  const fs::path config = directory / "tokenizer_config.json";
-  const bool space_first = flag_of(read_options(config), "add_prefix_space", false, config.string());
-  return Tokenizer::from_bytes(to_byte_level_bpe_json(ids, lines, space_first), directory.string());
-}
-
-namespace {
-
-namespace fs = std::filesystem;
-using nlohmann::ordered_json;
 using Pieces = std::vector<std::string>;  // in the order of their ids
 
-constexpr const char* kMarianTokenizerConfig = "tokenizer_config.json";
 constexpr const char* kMarianPadding = "<pad>";  // CTranslate2 finds it by this name
 constexpr const char* kIncomplete = "use the complete directory of a MarianMT model";
 
@@ -130,9 +93,9 @@ std::string read_part(const fs::path& directory, const char* file) {
 
 Pieces read_vocabulary(const fs::path& directory, const char* file) {
   const std::string name = (directory / file).string();
-  const nlohmann::json vocabulary = parse_json(read_part(directory, file), name);
+  const json vocabulary = parse_json(read_part(directory, file), name);
   if (!vocabulary.is_object() || vocabulary.empty()) {
-    throw UserError(name + ": not a JSON object of pieces and ids", "use another copy");
+    throw UserError(name + ": not a JSON object of pieces and ids", kOtherCopy);
   }
   return pieces_by_id(vocabulary, name);
 }
@@ -217,8 +180,8 @@ Tokenizer with_pieces(const std::string& model, const Pieces& pieces, const Spec
 }
 
 std::string unknown_piece(const fs::path& directory) {
-  const fs::path file = directory / kMarianTokenizerConfig;
-  const nlohmann::json config = fs::exists(file) ? read_json(file) : nlohmann::json::object();
+  const fs::path file = directory / kTokenizerConfig;
+  const json config = fs::exists(file) ? read_json(file) : json::object();
   const auto found = config.find("unk_token");
   return found != config.end() && found->is_string() ? found->get<std::string>() : "<unk>";
 }
@@ -251,7 +214,7 @@ std::string name_in_vocabulary(const Tokenizer& tokenizer, std::int32_t id) {
 }
 
 std::string vocabulary_json(const Tokenizer& tokenizer, const std::vector<std::int64_t>& order) {
-  nlohmann::json ids = nlohmann::json::object();
+  json ids = json::object();
   for (std::size_t i = 0; i < order.size(); ++i) {
     ids[name_in_vocabulary(tokenizer, static_cast<std::int32_t>(order[i]))] = i;
   }
@@ -259,6 +222,35 @@ std::string vocabulary_json(const Tokenizer& tokenizer, const std::vector<std::i
 }
 
 }  // namespace
+
+Tokenizer import_bert_tokenizer(const fs::path& directory) {
+  if (fs::exists(directory / kSentencePieceFile)) return load_encoder_tokenizer(directory / kSentencePieceFile);
+  return Tokenizer::from_bytes(to_wordpiece_json(read_wordpiece(directory)), directory.string());
+}
+
+Tokenizer import_gpt2_tokenizer(const fs::path& directory) {
+  for (const char* whole : {kSentencePieceFile, kTokenizerJson}) {
+    if (fs::exists(directory / whole)) return Tokenizer::load(directory / whole);
+  }
+  const fs::path vocabulary = directory / "vocab.json", merges = directory / "merges.txt";
+  if (!fs::exists(vocabulary) || !fs::exists(merges)) {
+    throw UserError(directory.string() + ": neither tokenizer.json nor vocab.json with merges.txt",
+                    "name the directory of a GPT-2 model that includes its tokenizer");
+  }
+  const json ids = read_json(vocabulary, kMaxTokenizerBytes);
+  if (!ids.is_object()) {
+    throw UserError(vocabulary.string() + ": not an object, expected pieces with their ids", kOtherCopy);
+  }
+  std::vector<std::string> lines = lines_of(merges);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (!is_utf8(lines[i])) throw UserError(fmt::format("{}:{}: not UTF-8", merges.string(), i + 1), kOtherCopy);
+  }
+  if (!lines.empty() && lines.front().starts_with("#version")) lines.erase(lines.begin());
+  std::erase(lines, "");
+  const fs::path config = directory / kTokenizerConfig;
+  const bool space_first = flag_of(read_options(config), "add_prefix_space", false, config.string());
+  return Tokenizer::from_bytes(to_byte_level_bpe_json(ids, lines, space_first), directory.string());
+}
 
 MarianTokenizers import_marian_tokenizers(const fs::path& directory, const MarianIds& ids) {
   const std::string src_model = read_model(directory, kMarianSource), tgt_model = read_model(directory, kMarianTarget);
@@ -326,12 +318,12 @@ MarianOrder export_marian_tokenizers(const TokenizerPair& tokenizers, const fs::
   order.ids.start = order.ids.pad;
   write_file_atomic(directory / kMarianVocabulary, vocabulary_json(src, order.src));
   if (!same) write_file_atomic(directory / kMarianTargetVocabulary, vocabulary_json(tgt, order.tgt));
-  const ordered_json config = {{"tokenizer_class", "MarianTokenizer"},
-                               {"separate_vocabs", !same},
-                               {"unk_token", unk},
-                               {"eos_token", eos},
-                               {"pad_token", name_in_vocabulary(tgt, tgt.special().bos)}};
-  write_file_atomic(directory / kMarianTokenizerConfig, config.dump(2) + "\n");
+  const nlohmann::ordered_json config = {{"tokenizer_class", "MarianTokenizer"},
+                                         {"separate_vocabs", !same},
+                                         {"unk_token", unk},
+                                         {"eos_token", eos},
+                                         {"pad_token", name_in_vocabulary(tgt, tgt.special().bos)}};
+  write_file_atomic(directory / kTokenizerConfig, config.dump(2) + "\n");
   return order;
 }
 

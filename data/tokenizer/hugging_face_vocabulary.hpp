@@ -10,8 +10,6 @@
 
 namespace attend {
 
-// The tokenizer in the Hugging Face directory of a BERT or GPT-2 model.
-
 // The SentencePiece model that `attend export` adds to such a directory for `attend import`; transformers reads
 // tokenizer.json instead.
 inline constexpr const char* kSentencePieceFile = "sentencepiece.model";

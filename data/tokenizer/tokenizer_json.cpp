@@ -13,7 +13,6 @@
 #include "core/json.hpp"
 #include "core/text.hpp"
 #include "data/tokenizer/byte_level_bpe.hpp"
-#include "data/tokenizer/sentencepiece_check.hpp"
 #include "data/tokenizer/sentencepiece_model.hpp"
 #include "data/tokenizer/wordpiece.hpp"
 
@@ -21,8 +20,6 @@ namespace attend {
 namespace {
 
 using nlohmann::json;
-
-constexpr const char* kOtherCopy = "use another copy";
 
 json added_tokens_json(std::vector<SpecialToken> tokens) {
   std::ranges::sort(tokens, {}, &SpecialToken::id);
@@ -139,7 +136,6 @@ json template_json(const SpecialToken& end) {
 
 namespace {
 
-using nlohmann::json;
 using Entry = SentencePieceContent::Entry;
 
 // Inserted between characters, because `tokenizers` groups a letter with its marks and then looks up the first

@@ -21,6 +21,9 @@ namespace attend {
 inline constexpr const char* kOtherTokenizer =
     "attend reads tokenizers of BERT and of GPT-2; use the model's vocab.txt, or vocab.json and merges.txt, instead";
 
+// The remedy for a damaged file.
+inline constexpr const char* kOtherCopy = "use another copy";
+
 // True if the bytes of a tokenizer's file are a tokenizer.json rather than a SentencePiece model, whose protocol
 // buffers cannot start with a brace: they have no field of that number and type.
 inline bool is_tokenizer_json(std::string_view bytes) { return bytes.starts_with('{'); }

@@ -8,8 +8,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "core/error.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 
 namespace attend {
@@ -38,8 +40,16 @@ class ListedPieces : public TokenizerModel {
  public:
   ListedPieces(const ListedPieces&) = delete;
 
-  std::vector<std::int32_t> encode(std::string_view text) const override;
-  std::vector<Piece> encode_pieces(std::string_view text) const override;
+  std::vector<std::int32_t> encode(std::string_view text) const override {
+    std::vector<std::int32_t> ids;
+    for (const Place& place : places_of(text)) ids.push_back(place.id);
+    return ids;
+  }
+  std::vector<Piece> encode_pieces(std::string_view text) const override {
+    std::vector<Piece> pieces;
+    for (const Place& place : places_of(text)) pieces.push_back({place.id, piece(place.id), place.begin, place.end});
+    return pieces;
+  }
 
   std::int32_t size() const override { return static_cast<std::int32_t>(pieces_.size()); }
   const std::string& piece(std::int32_t id) const override { return pieces_[id]; }
@@ -57,13 +67,22 @@ class ListedPieces : public TokenizerModel {
     std::size_t begin, end;
   };
 
-  explicit ListedPieces(std::vector<std::string> pieces);
+  explicit ListedPieces(std::vector<std::string> pieces) : pieces_(std::move(pieces)) { ids_.reserve(pieces_.size()); }
   ListedPieces(ListedPieces&&) = default;
 
   // Makes piece k known to find(). Throws UserError naming the vocabulary `name` if it is a duplicate.
-  void add_to_index(std::size_t k, const std::string& name, const std::string& remedy);
+  void add_to_index(std::size_t k, const std::string& name, const std::string& remedy) {
+    const auto [other, is_new] = ids_.emplace(pieces_[k], static_cast<std::int32_t>(k));
+    if (is_new) return;
+    throw UserError(name + ": piece " + std::to_string(k) + ", \"" + pieces_[k] + "\", is piece " +
+                        std::to_string(other->second) + " as well",
+                    remedy);
+  }
   // The id of a piece; `absent` if it is not in the list.
-  std::int32_t find(std::string_view piece, std::int32_t absent = -1) const;
+  std::int32_t find(std::string_view piece, std::int32_t absent = -1) const {
+    const auto found = ids_.find(piece);
+    return found == ids_.end() ? absent : found->second;
+  }
 
   virtual std::vector<Place> places_of(std::string_view text) const = 0;
 

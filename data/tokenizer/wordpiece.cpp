@@ -243,7 +243,7 @@ WordPiece read_wordpiece_json(const json& file, const std::string& name) {
   if (config.longest_word < 0) {
     throw UserError(
         name + ": \"max_input_chars_per_word\" is " + std::to_string(config.longest_word) + ", expected 0 or more",
-        "use another copy");
+        kOtherCopy);
   }
   WordPiece result(pieces_by_id(vocabulary_of(model, name), name), config, name);
   check_added_tokens(file, result, name);
