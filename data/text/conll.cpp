@@ -62,21 +62,19 @@ std::vector<TaggedSentence> read_conll(const std::string& file, const TagColumn&
       marked = true;
       continue;
     }
-    const std::string where = file + ":" + std::to_string(number) + ": ";
     if (columns == 0) columns = fields.size();
     const std::size_t least = tagged ? std::max<std::size_t>(tags.number, 2) : 1;
     if (fields.size() < least || fields.size() != columns) {
-      throw UserError(
-          where + std::to_string(fields.size()) + " columns, expected " + std::to_string(std::max(columns, least)),
-          "write one token per line, its tag in the last column, and a blank line between sentences");
+      lines.refuse(std::to_string(fields.size()) + " columns, expected " + std::to_string(std::max(columns, least)),
+                   "write one token per line, its tag in the last column, and a blank line between sentences");
     }
     if (sentence.tokens.empty()) sentence.line = number;
     sentence.tokens.emplace_back(fields.front());
     if (!tagged) continue;
     const std::string tag(fields[tags.number == 0 ? fields.size() - 1 : tags.number - 1]);
     if (tags.chunks && !marks_chunk(tag)) {
-      throw UserError(where + "invalid chunk tag " + tag + ", expected O, B-TYPE, I-TYPE, E-TYPE or S-TYPE",
-                      "write the tags in IOB1, IOB2 or IOBES, or set chunks = false in the task to allow any tag");
+      lines.refuse("invalid chunk tag " + tag + ", expected O, B-TYPE, I-TYPE, E-TYPE or S-TYPE",
+                   "write the tags in IOB1, IOB2 or IOBES, or set chunks = false in the task to allow any tag");
     }
     sentence.tags.push_back(tag);
   }

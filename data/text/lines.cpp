@@ -196,6 +196,10 @@ bool LineReader::next(std::string& line) {
 
 std::string LineReader::place() const { return source_->name() + ":" + std::to_string(counts_.lines); }
 
+void LineReader::refuse(const std::string& what, const std::string& remedy) const {
+  throw UserError(place() + ": " + what, remedy);
+}
+
 void LineReader::warn_of_invalid_utf8() const {
   if (counts_.invalid_utf8 == 0) return;
   log::warn("{}: {} with invalid UTF-8, whose bytes become U+FFFD; the first is {}:{}", source_->name(),

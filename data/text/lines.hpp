@@ -58,6 +58,8 @@ class LineReader {
   void warn_of_invalid_utf8() const;
   // Position of the last line read, "corpus.en:12".
   std::string place() const;
+  // Throws UserError naming this position.
+  [[noreturn]] void refuse(const std::string& what, const std::string& remedy) const;
 
  private:
   class Source;

@@ -41,65 +41,6 @@ std::optional<WrittenLink> parse_link(std::string_view token) {
   return WrittenLink{.first = *first, .second = *second, .sure = token[mark] == '-'};
 }
 
-class LinkReader {
- public:
-  LinkReader(const std::string& file, const LinkFormat& format) : lines_(file), format_(format) {}
-
-  std::vector<SentenceLinks> read() {
-    std::vector<SentenceLinks> sentences;
-    for (std::string line; lines_.next(line);) {
-      SentenceLinks& links = sentences.emplace_back();
-      for (const std::string_view token : spaced_words(line)) add(std::string(token), links);
-      for (std::vector<Link>* list : {&links.sure, &links.possible}) {
-        std::ranges::sort(*list);
-        list->erase(std::ranges::unique(*list).begin(), list->end());
-      }
-    }
-    return sentences;
-  }
-
- private:
-  void add(const std::string& token, SentenceLinks& links) const {
-    const std::optional<WrittenLink> written = parse_link(token);
-    if (!written) {
-      refuse(token, "is not a link",
-             format_.may_be_possible ? "write sure links as 1-2 and possible ones as 1?2, separated by spaces"
-                                     : "write links as 1-2, separated by spaces");
-    }
-    if (!written->sure && !format_.may_be_possible) {
-      refuse(token, "is a possible link, but only gold alignments have them",
-             "write links as 1-2, or exchange the files");
-    }
-    if (std::min(written->first, written->second) < format_.base) {
-      refuse(token, "has a position below " + std::to_string(format_.base) + ", the first word",
-             "give --gold-base 0, or correct the file");
-    }
-    Link link{.src = written->first - format_.base, .tgt = written->second - format_.base};
-    if (format_.direction == LinkDirection::target_source) std::swap(link.src, link.tgt);
-    check_position(token, "source", link.src, format_.source_words);
-    check_position(token, "target", link.tgt, format_.target_words);
-    if (written->sure) links.sure.push_back(link);
-    links.possible.push_back(link);
-  }
-
-  void check_position(const std::string& token, const std::string& side, std::int64_t position,
-                      const std::vector<std::int64_t>& num_words) const {
-    const std::size_t sentence = lines_.counts().lines - 1;
-    if (sentence >= num_words.size() || position < num_words[sentence]) return;
-    refuse(token,
-           "names word " + std::to_string(position + format_.base) + " of a " + side + " sentence of " +
-               std::to_string(num_words[sentence]) + " words, counted from " + std::to_string(format_.base),
-           format_.remedy);
-  }
-
-  [[noreturn]] void refuse(const std::string& token, const std::string& what, const std::string& remedy) const {
-    throw UserError(lines_.place() + ": \"" + token + "\" " + what, remedy);
-  }
-
-  LineReader lines_;
-  const LinkFormat& format_;
-};
-
 }  // namespace
 
 std::vector<std::string_view> aligned_words(std::string_view text) {
@@ -143,7 +84,48 @@ std::string to_text(const std::vector<Link>& links) {
 }
 
 std::vector<SentenceLinks> read_links(const std::string& file, const LinkFormat& format) {
-  std::vector<SentenceLinks> sentences = LinkReader(file, format).read();
+  LineReader lines(file);
+  std::vector<SentenceLinks> sentences;
+  const auto read_link = [&](const std::string& token) {
+    const auto refuse = [&](const std::string& what, const std::string& remedy) {
+      lines.refuse("\"" + token + "\" " + what, remedy);
+    };
+    const auto check_position = [&](const std::string& side, std::int64_t position,
+                                    const std::vector<std::int64_t>& num_words) {
+      const std::size_t sentence = sentences.size() - 1;
+      if (sentence >= num_words.size() || position < num_words[sentence]) return;
+      refuse("names word " + std::to_string(position + format.base) + " of a " + side + " sentence of " +
+                 std::to_string(num_words[sentence]) + " words, counted from " + std::to_string(format.base),
+             format.remedy);
+    };
+    const std::optional<WrittenLink> written = parse_link(token);
+    if (!written) {
+      refuse("is not a link", format.may_be_possible
+                                  ? "write sure links as 1-2 and possible ones as 1?2, separated by spaces"
+                                  : "write links as 1-2, separated by spaces");
+    }
+    if (!written->sure && !format.may_be_possible) {
+      refuse("is a possible link, but only gold alignments have them", "write links as 1-2, or exchange the files");
+    }
+    if (std::min(written->first, written->second) < format.base) {
+      refuse("has a position below " + std::to_string(format.base) + ", the first word",
+             "give --gold-base 0, or correct the file");
+    }
+    Link link{.src = written->first - format.base, .tgt = written->second - format.base};
+    if (format.direction == LinkDirection::target_source) std::swap(link.src, link.tgt);
+    check_position("source", link.src, format.source_words);
+    check_position("target", link.tgt, format.target_words);
+    if (written->sure) sentences.back().sure.push_back(link);
+    sentences.back().possible.push_back(link);
+  };
+  for (std::string line; lines.next(line);) {
+    SentenceLinks& links = sentences.emplace_back();
+    for (const std::string_view token : spaced_words(line)) read_link(std::string(token));
+    for (std::vector<Link>* list : {&links.sure, &links.possible}) {
+      std::ranges::sort(*list);
+      list->erase(std::ranges::unique(*list).begin(), list->end());
+    }
+  }
   if (sentences.empty()) throw UserError(name_of_input(file) + ": empty", "check that it is the right file");
   return sentences;
 }
