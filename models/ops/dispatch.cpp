@@ -3,18 +3,13 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <string_view>
 
-#include "models/ops/kernels/level.hpp"
+#include "models/ops/kernels/types.hpp"
 
 namespace attend::ops {
 namespace {
-
-std::atomic<int> plain_scopes = 0;
-std::atomic<int> gpu_scopes = 0;
-std::atomic<int> unrolled_scopes = 0;
 
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
@@ -24,14 +19,14 @@ bool is_set(const char* variable) {
 // True if ops on tensors of this type need not be plain.
 bool may_be_fast(at::ScalarType type) {
   static const bool plain = is_set("ATTEND_PLAIN_OPS");
-  return !plain && plain_scopes == 0 && (type == at::kFloat || type == at::kBFloat16);
+  return !plain && PlainOps::count == 0 && (type == at::kFloat || type == at::kBFloat16);
 }
 
 }  // namespace
 
-bool has_fast_path(const torch::Tensor& x) { return x.is_cpu() && gpu_scopes == 0 && may_be_fast(x.scalar_type()); }
+bool has_fast_path(const torch::Tensor& x) { return x.is_cpu() && GpuOps::count == 0 && may_be_fast(x.scalar_type()); }
 
-bool has_gpu_path(const torch::Tensor& x) { return (x.is_cuda() || gpu_scopes > 0) && may_be_fast(x.scalar_type()); }
+bool has_gpu_path(const torch::Tensor& x) { return (x.is_cuda() || GpuOps::count > 0) && may_be_fast(x.scalar_type()); }
 
 bool has_fast_product(const torch::Tensor& x, const Weight& weight) {
   return has_fast_path(x) && x.scalar_type() == weight.working().scalar_type();
@@ -43,7 +38,7 @@ bool has_gpu_product(const torch::Tensor& x, const Weight& weight) {
 
 bool may_fuse_sequences(const torch::Tensor& x) {
   static const bool unrolled = is_set("ATTEND_UNROLLED");
-  return has_fast_path(x) && !unrolled && unrolled_scopes == 0;
+  return has_fast_path(x) && !unrolled && Unrolled::count == 0;
 }
 
 bool may_fuse_steps(const torch::Tensor& x) { return may_fuse_sequences(x) && !at::GradMode::is_enabled(); }
@@ -55,14 +50,5 @@ bool has_native_bf16() {
   return false;
 #endif
 }
-
-PlainOps::PlainOps() { ++plain_scopes; }
-PlainOps::~PlainOps() { --plain_scopes; }
-
-GpuOps::GpuOps() { ++gpu_scopes; }
-GpuOps::~GpuOps() { --gpu_scopes; }
-
-Unrolled::Unrolled() { ++unrolled_scopes; }
-Unrolled::~Unrolled() { --unrolled_scopes; }
 
 }  // namespace attend::ops

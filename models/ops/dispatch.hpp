@@ -4,6 +4,8 @@
 
 #include <torch/types.h>
 
+#include <atomic>
+
 #include "models/ops/weight.hpp"
 
 namespace attend::ops {
@@ -27,33 +29,22 @@ bool has_native_bf16();
 bool may_fuse_sequences(const torch::Tensor& x);
 bool may_fuse_steps(const torch::Tensor& x);
 
-// During its lifetime every op in the process uses its plain formulation. For tests and benchmarks.
-class PlainOps {
+// During the lifetime of one, ops of the whole process are dispatched in another way. For tests and benchmarks.
+template <class Way>
+class OtherOps {
  public:
-  PlainOps();
-  ~PlainOps();
-  PlainOps(const PlainOps&) = delete;
-  PlainOps& operator=(const PlainOps&) = delete;
-};
+  OtherOps() { ++count; }
+  ~OtherOps() { --count; }
+  OtherOps(const OtherOps&) = delete;
+  OtherOps& operator=(const OtherOps&) = delete;
 
-// During its lifetime ops on the processor use the GPU's forms. For tests, which stand in for the kernels of LibTorch
-// that only a GPU has.
-class GpuOps {
- public:
-  GpuOps();
-  ~GpuOps();
-  GpuOps(const GpuOps&) = delete;
-  GpuOps& operator=(const GpuOps&) = delete;
+  static inline std::atomic<int> count = 0;  // of those that exist
 };
-
-// During its lifetime recurrent decoders are unrolled step by step, with the fast paths of the ops in a step. For tests
-// and benchmarks.
-class Unrolled {
- public:
-  Unrolled();
-  ~Unrolled();
-  Unrolled(const Unrolled&) = delete;
-  Unrolled& operator=(const Unrolled&) = delete;
-};
+// Every op uses its plain formulation.
+using PlainOps = OtherOps<struct PlainWay>;
+// Ops on the processor use the GPU's forms: tests stand in for the kernels of LibTorch that only a GPU has.
+using GpuOps = OtherOps<struct GpuWay>;
+// Recurrent decoders are unrolled step by step, with the fast paths of the ops in a step.
+using Unrolled = OtherOps<struct UnrolledWay>;
 
 }  // namespace attend::ops

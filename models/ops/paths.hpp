@@ -3,7 +3,7 @@
 #pragma once
 
 #include "models/ops/attention.hpp"
-#include "models/ops/kernels/int8.hpp"
+#include "models/ops/kernels/packed.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/recurrent.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/random.hpp"
-#include "models/ops/kernels/int8.hpp"
+#include "models/ops/kernels/packed.hpp"
 
 namespace attend::ops::kernels {
 namespace {

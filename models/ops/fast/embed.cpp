@@ -1,8 +1,8 @@
 // The fast path of embed: one pass forward; the backward pass is a scatter in which each thread owns some columns of
 // the table.
-#include "models/ops/kernels/embed.hpp"
 #include "core/error.hpp"
 #include "models/ops/fast/support.hpp"
+#include "models/ops/kernels/rowwise.hpp"
 
 namespace attend::ops::fast {
 namespace {

@@ -3,7 +3,7 @@
 #include "models/ops/fast/packed.hpp"
 #include "models/ops/fast/products.hpp"
 #include "models/ops/fast/support.hpp"
-#include "models/ops/kernels/pointwise.hpp"
+#include "models/ops/kernels/rowwise.hpp"
 
 namespace attend::ops::fast {
 namespace {

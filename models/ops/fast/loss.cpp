@@ -1,7 +1,7 @@
 // The fast paths of logits, cross_entropy and symmetric_divergence. The forward pass of the losses already computes the
 // gradients: for each block of rows it computes the logits and their gradients, and from these the gradients of hidden
 // states and table. The backward pass only scales them.
-#include "models/ops/kernels/loss.hpp"
+#include "models/ops/kernels/rowwise.hpp"
 
 #include <memory>
 #include <mutex>

@@ -1,6 +1,6 @@
 // The fast paths of layer_norm and add_layer_norm: one pass forward, one backward.
-#include "models/ops/kernels/norm.hpp"
 #include "models/ops/fast/support.hpp"
+#include "models/ops/kernels/rowwise.hpp"
 
 namespace attend::ops::fast {
 namespace {

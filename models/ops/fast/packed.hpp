@@ -5,9 +5,7 @@
 
 #include <mutex>
 
-#include "models/ops/kernels/int8.hpp"
-#include "models/ops/kernels/logits.hpp"
-#include "models/ops/kernels/panels.hpp"
+#include "models/ops/kernels/packed.hpp"
 #include "models/ops/weight.hpp"
 
 namespace attend::ops {

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "models/ops/kernels/loss.hpp"
+#include "models/ops/kernels/rowwise.hpp"
 #include "models/ops/paths.hpp"
 
 namespace attend::ops::fast {

@@ -1,4 +1,4 @@
-#include "models/ops/kernels/int8.hpp"
+#include "models/ops/kernels/packed.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,6 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
-
-#include "models/ops/kernels/types.hpp"
 
 namespace attend::ops::kernels {
 namespace {

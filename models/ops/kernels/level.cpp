@@ -1,4 +1,4 @@
-#include "models/ops/kernels/level.hpp"
+#include "models/ops/kernels/types.hpp"
 
 #include <cstdlib>
 

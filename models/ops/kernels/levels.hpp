@@ -1,7 +1,7 @@
 // Compiles a file of loops once per x86-64 level, each in its own namespace, and calls the best one that the processor
 // supports:
 //
-//   #define ATTEND_LOOPS "models/ops/kernels/norm_loops.hpp"
+//   #define ATTEND_LOOPS "models/ops/kernels/rowwise_loops.hpp"
 //   #include "models/ops/kernels/levels.hpp"
 //   ATTEND_KERNELS(norm, forward, Norm)
 //
@@ -11,7 +11,6 @@
 #include <cstring>
 #include <utility>
 
-#include "models/ops/kernels/level.hpp"
 #include "models/ops/kernels/types.hpp"
 
 #if defined(__x86_64__) && !defined(__clang__)

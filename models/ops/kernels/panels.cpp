@@ -1,4 +1,4 @@
-#include "models/ops/kernels/panels.hpp"
+#include "models/ops/kernels/packed.hpp"
 
 #include <algorithm>
 #include <memory>

@@ -1,4 +1,4 @@
-// The loops of panels.hpp; see levels.hpp.
+// The loops of panels.cpp; see levels.hpp.
 namespace attend::ops::kernels::ATTEND_LEVEL {
 
 // The accumulators of a tile leave a few registers (of 32 with AVX-512, else 16) for the weights and one input.

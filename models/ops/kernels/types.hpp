@@ -9,6 +9,10 @@
 
 namespace attend::ops::kernels {
 
+// The x86-64 level whose loops are used (levels.hpp): 4, 3 or 1, the best of the processor, limited by ATTEND_CPU_LEVEL
+// if that is set (to test the others).
+int cpu_level();
+
 // A bf16 number in memory: the upper half of an fp32.
 struct Bf16 {
   std::uint16_t bits;
