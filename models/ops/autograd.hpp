@@ -1,5 +1,5 @@
-// Support of autograd functions: what the forward pass saves, optional tensors, and losses whose forward pass has
-// already computed the gradients.
+// Support of autograd functions: what the forward pass saves, optional tensors, and losses that are computed together
+// with their gradients.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -43,15 +43,36 @@ bool wants_gradient(const Tensors&... x) {
   return at::GradMode::is_enabled() && ((x.defined() && x.requires_grad()) || ...);
 }
 
-// Scales the gradients that the forward pass saved by that of the result; the other `inputs` have none. In place, so
-// that autograd refuses a second backward pass.
-inline variable_list saved_gradients(AutogradContext* context, const Tensor& of_result, std::size_t inputs) {
-  variable_list result = context->get_saved_variables();
-  for (Tensor& gradient : result) {
-    if (gradient.defined()) gradient.mul_(of_result);
+// A loss with the gradients of its inputs, which were computed with it. The backward pass scales them by its own
+// gradient, in place, so that autograd refuses a second one.
+class ComputedLoss : public torch::autograd::Function<ComputedLoss> {
+ public:
+  struct Result {
+    Tensor loss;
+    variable_list gradients;
+  };
+  static Tensor forward(AutogradContext* context, at::TensorList /*inputs*/, const Result& result) {
+    context->save_for_backward(result.gradients);
+    return result.loss;
   }
-  result.resize(inputs);
-  return result;
+  static variable_list backward(AutogradContext* context, const variable_list& of_loss) {
+    variable_list gradients = context->get_saved_variables();
+    for (const Tensor& gradient : gradients) gradient.mul_(of_loss[0]);
+    gradients.emplace_back();  // none for `result`
+    return gradients;
+  }
+};
+
+// `loss` as a function of those inputs whose gradients are defined.
+inline Tensor with_gradients(const Tensor& loss, const variable_list& inputs, const variable_list& gradients) {
+  variable_list learning;
+  ComputedLoss::Result result{.loss = loss, .gradients = {}};
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!gradients[i].defined()) continue;
+    learning.push_back(inputs[i]);
+    result.gradients.push_back(gradients[i]);
+  }
+  return ComputedLoss::apply(at::TensorList(learning), result);
 }
 
 }  // namespace attend::ops

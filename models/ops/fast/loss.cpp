@@ -32,20 +32,20 @@ void add_outer(const Tensor& dlogits_KV, const Tensor& hidden_KH, const Tensor& 
   }
 }
 
-struct LossResult {
-  Tensor loss, nll_M, num_correct;
+struct LossResult : CrossEntropy {
   Tensor dhidden, dtable, dbias;  // undefined unless requested
 };
 struct Wanted {
   bool hidden = false, table = false, bias = false;
+  bool any() const { return hidden || table || bias; }
 };
 // `panels`: the table packed for bf16 products; null: products are computed in fp32.
 LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const kernels::Bf16Panels* panels,
                         const Tensor& bias, const Tensor& labels, double smoothing, Wanted wanted) {
+  const at::NoGradGuard no_grad;
   const std::int64_t rows = hidden_MH.size(0), vocabulary = table_VH.size(0), width = hidden_MH.size(1);
-  const bool gradient = wanted.hidden || wanted.table || wanted.bias;
+  const bool gradient = wanted.any();
   const Tensor fp32_table = panels == nullptr ? table_VH.to(at::kFloat) : Tensor();
-  const Tensor fp32_bias = bias.defined() ? bias.detach() : bias;
   const Tensor losses = at::empty({rows}, at::kFloat), correct = at::empty({rows}, at::kLong);
   LossResult result;
   result.nll_M = at::empty({rows}, at::kFloat);
@@ -58,7 +58,7 @@ LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const k
   for (std::int64_t block = 0; block < num_blocks; ++block) {
     const std::int64_t first = rows * block / num_blocks, count = rows * (block + 1) / num_blocks - first;
     const Tensor hidden = hidden_MH.narrow(0, first, count);
-    const Tensor logits = panels == nullptr ? products::linear(hidden.to(at::kFloat), fp32_table, fp32_bias) : Tensor();
+    const Tensor logits = panels == nullptr ? products::linear(hidden.to(at::kFloat), fp32_table, bias) : Tensor();
     Tensor dlogits;
     if (gradient)
       dlogits = hidden.scalar_type() == at::kFloat ? logits : at::empty({count, vocabulary}, hidden.options());
@@ -82,7 +82,7 @@ LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const k
           const kernels::LogitsProduct product{.x = read<kernels::Bf16>(hidden) + row * width,
                                                .rows = std::min(kRows, end - row),
                                                .weight = *panels,
-                                               .bias = read<float>(fp32_bias),
+                                               .bias = read<float>(bias),
                                                .y = some.get()};
           kernels::multiply(product, 0, panels->groups());
           loss_rows(some.get(), row, row + product.rows);
@@ -109,23 +109,6 @@ const kernels::Bf16Panels* bf16_panels(const Tensor& x, const Weight& weight) {
   return &form.panels;
 }
 
-class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFunction> {
- public:
-  static variable_list forward(AutogradContext* context, const Tensor& hidden_MH, const Tensor& /*master*/,
-                               const std::optional<Tensor>& bias, const Weight& table, const Tensor& labels,
-                               double smoothing, Wanted wanted) {
-    const LossResult result = compute_loss(hidden_MH, table.working(), bf16_panels(hidden_MH, table),
-                                           defined_or_not(bias), labels, smoothing, wanted);
-    context->save_for_backward({result.dhidden, result.dtable, result.dbias});
-    context->mark_non_differentiable({result.nll_M, result.num_correct});
-    return {result.loss, result.nll_M, result.num_correct};
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    return saved_gradients(context, gradients[0], 7);
-  }
-};
-
 struct DivergenceResult {
   Tensor sum;
   Tensor dfirst = {}, dsecond = {}, dtable = {}, dbias = {};  // undefined unless requested
@@ -135,6 +118,7 @@ struct DivergenceResult {
 // p - q), and likewise for q.
 DivergenceResult compute_divergence(const Tensor& first_MH, const Tensor& second_MH, const Weight& table,
                                     const Tensor& bias_V, bool gradient) {
+  const at::NoGradGuard no_grad;
   const Tensor working_VH = table.working();
   const std::int64_t rows = first_MH.size(0), vocabulary = working_VH.size(0);
   DivergenceResult result{.sum = at::zeros({}, at::kFloat)};
@@ -166,21 +150,6 @@ DivergenceResult compute_divergence(const Tensor& first_MH, const Tensor& second
   return result;
 }
 
-class DivergenceFunction : public torch::autograd::Function<DivergenceFunction> {
- public:
-  static Tensor forward(AutogradContext* context, const Tensor& first_MH, const Tensor& second_MH,
-                        const Tensor& /*master*/, const std::optional<Tensor>& bias, const Weight& table) {
-    const DivergenceResult result =
-        compute_divergence(first_MH, second_MH, table, defined_or_not(bias), /*gradient=*/true);
-    context->save_for_backward({result.dfirst, result.dsecond, result.dtable, result.dbias});
-    return result.sum;
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    return saved_gradients(context, gradients[0], 5);
-  }
-};
-
 }  // namespace
 
 Tensor logits(const Tensor& x_MH, const Weight& weight, const Tensor& bias) {
@@ -207,23 +176,23 @@ CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, con
          "labels are within the vocabulary");
   const Wanted wanted{
       .hidden = wants_gradient(hidden), .table = wants_gradient(output_VH.master()), .bias = wants_gradient(bias_V)};
-  if (wanted.hidden || wanted.table || wanted.bias) {
-    const auto result = CrossEntropyFunction::apply(hidden, output_VH.master(), optional(bias_V), output_VH, labels,
-                                                    label_smoothing, wanted);
-    return {.loss = result[0], .nll_M = result[1], .num_correct = result[2]};
+  LossResult result = compute_loss(hidden, output_VH.working(), bf16_panels(hidden, output_VH), bias_V, labels,
+                                   label_smoothing, wanted);
+  if (wanted.any()) {
+    result.loss = with_gradients(result.loss, {hidden, output_VH.master(), bias_V},
+                                 {result.dhidden, result.dtable, result.dbias});
   }
-  const LossResult result = compute_loss(hidden, output_VH.working(), bf16_panels(hidden, output_VH), bias_V, labels,
-                                         label_smoothing, wanted);
-  return {.loss = result.loss, .nll_M = result.nll_M, .num_correct = result.num_correct};
+  return result;
 }
 
 Tensor symmetric_divergence(const Tensor& first_MH, const Tensor& second_MH, const Weight& output_VH,
                             const Tensor& bias_V) {
   const Tensor first = first_MH.contiguous(), second = second_MH.contiguous();
-  if (wants_gradient(first, second, output_VH.master(), bias_V)) {
-    return DivergenceFunction::apply(first, second, output_VH.master(), optional(bias_V), output_VH);
-  }
-  return compute_divergence(first, second, output_VH, bias_V, /*gradient=*/false).sum;
+  const bool learns = wants_gradient(first, second, output_VH.master(), bias_V);
+  const DivergenceResult result = compute_divergence(first, second, output_VH, bias_V, learns);
+  if (!learns) return result.sum;
+  return with_gradients(result.sum, {first, second, output_VH.master(), bias_V},
+                        {result.dfirst, result.dsecond, result.dtable, result.dbias});
 }
 
 }  // namespace attend::ops::fast

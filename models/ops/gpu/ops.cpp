@@ -69,20 +69,21 @@ namespace {
 // Memory limit for the fp32 logits of one block of rows.
 constexpr std::int64_t kLossBytes = std::int64_t{256} << 20;
 
-struct LossResult {
-  Tensor loss, nll_M, num_correct;
-  Tensor dhidden = {}, dtable = {}, dbias = {};  // undefined unless gradients are wanted
+struct LossResult : CrossEntropy {
+  Tensor dhidden, dtable, dbias;  // undefined unless gradients are wanted
 };
 
 // The gradient of the loss with respect to the logits is softmax - (1 - ε) [label] - ε / V. The forward pass computes
 // it, and from it the other gradients, block by block; the backward pass only scales them.
 LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const Tensor& bias_V, const Tensor& labels_M,
                         double smoothing, bool gradient) {
+  const at::NoGradGuard no_grad;
   const std::int64_t rows = hidden_MH.size(0), vocabulary = table_VH.size(0);
   const auto fp32 = hidden_MH.options().dtype(at::kFloat).requires_grad(false);
-  LossResult result{.loss = at::zeros({}, fp32),
-                    .nll_M = at::empty({rows}, fp32),
-                    .num_correct = at::zeros({}, fp32.dtype(at::kLong))};
+  LossResult result;
+  result.loss = at::zeros({}, fp32);
+  result.nll_M = at::empty({rows}, fp32);
+  result.num_correct = at::zeros({}, fp32.dtype(at::kLong));
   if (gradient) {
     result.dhidden = at::empty_like(hidden_MH);
     result.dtable = at::zeros(table_VH.sizes(), fp32);
@@ -111,35 +112,17 @@ LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const T
   return result;
 }
 
-class CrossEntropyFunction : public torch::autograd::Function<CrossEntropyFunction> {
- public:
-  static variable_list forward(AutogradContext* context, const Tensor& hidden_MH, const Tensor& /*master*/,
-                               const std::optional<Tensor>& bias, const Tensor& working, const Tensor& labels,
-                               double smoothing) {
-    const LossResult result =
-        compute_loss(hidden_MH, working, defined_or_not(bias), labels, smoothing, /*gradient=*/true);
-    context->save_for_backward({result.dhidden, result.dtable, result.dbias});
-    context->mark_non_differentiable({result.nll_M, result.num_correct});
-    return {result.loss, result.nll_M, result.num_correct};
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    return saved_gradients(context, gradients[0], 6);
-  }
-};
-
 }  // namespace
 
 CrossEntropy cross_entropy(const Tensor& hidden_MH, const Weight& output_VH, const Tensor& bias_V,
                            const Tensor& labels_M, double label_smoothing) {
-  if (wants_gradient(hidden_MH, output_VH.master(), bias_V)) {
-    const auto result = CrossEntropyFunction::apply(hidden_MH, output_VH.master(), optional(bias_V),
-                                                    output_VH.working(), labels_M, label_smoothing);
-    return {.loss = result[0], .nll_M = result[1], .num_correct = result[2]};
+  const bool learns = wants_gradient(hidden_MH, output_VH.master(), bias_V);
+  LossResult result = compute_loss(hidden_MH, output_VH.working(), bias_V, labels_M, label_smoothing, learns);
+  if (learns) {
+    result.loss = with_gradients(result.loss, {hidden_MH, output_VH.master(), bias_V},
+                                 {result.dhidden, result.dtable, result.dbias});
   }
-  const LossResult result =
-      compute_loss(hidden_MH, output_VH.working(), bias_V, labels_M, label_smoothing, /*gradient=*/false);
-  return {.loss = result.loss, .nll_M = result.nll_M, .num_correct = result.num_correct};
+  return result;
 }
 
 }  // namespace attend::ops::gpu
