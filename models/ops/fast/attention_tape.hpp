@@ -201,8 +201,7 @@ class AttentionBackwardTape {
   void receive(Rows<float> dq, std::int64_t begin, std::int64_t end) const {
     for (const Tensor& from : {from_score_, from_centre_}) {
       if (!from.defined()) continue;
-      kernels::copy_rows(
-          kernels::CopyRows<T, float>{.width = from.size(1), .from = rows<T>(from), .to = dq, .add = true}, begin, end);
+      copy_rows(CopyRows{.width = from.size(1), .from = rows<T>(from), .to = dq, .add = true}, begin, end);
     }
   }
 

@@ -43,15 +43,13 @@ void run_forwards(BahdanauTape<T>& tape, const Tensor& contexts) {
     tape.attention.multiply(step);
     for_rows(step, [&](std::int64_t begin, std::int64_t end) {
       tape.attention.forward(step, rows<T>(context), {}, begin, end);
-      kernels::copy_rows(
-          kernels::CopyRows<T, T>{
-              .width = W, .from = rows<T>(context), .to = rows<T>(contexts), .to_index = step.ragged},
-          begin, end);
-      kernels::copy_rows(kernels::CopyRows<T, T>{.width = W,
-                                                 .from = rows<T>(context),
-                                                 .to = rows<T>(tape.cells.bottom().x, step.first),
-                                                 .dropout = tape.dropout_on_context(step)},
-                         begin, end);
+      copy_rows(CopyRows{.width = W, .from = rows<T>(context), .to = rows<T>(contexts), .to_index = step.ragged}, begin,
+                end);
+      copy_rows(CopyRows{.width = W,
+                         .from = rows<T>(context),
+                         .to = rows<T>(tape.cells.bottom().x, step.first),
+                         .dropout = tape.dropout_on_context(step)},
+                begin, end);
     });
     tape.cells.forward(step, rows<T>(tape.cells.hidden));
   }
@@ -73,27 +71,20 @@ variable_list run_backwards(const BahdanauTape<T>& tape, const Tensor& query_gra
     cells.backward(step, dq, [](std::int64_t, std::int64_t) {});
     for_rows(step, [&](std::int64_t begin, std::int64_t end) {
       const Rows<T> dcontext = attention.context_gradient(step);
-      kernels::copy_rows(
-          kernels::CopyRows<T, T>{
-              .width = W, .from = rows<T>(context_gradients), .from_index = step.ragged, .to = dcontext},
-          begin, end);
-      kernels::copy_rows(
-          kernels::CopyRows<T, T>{
+      copy_rows(CopyRows{.width = W, .from = rows<T>(context_gradients), .from_index = step.ragged, .to = dcontext},
+                begin, end);
+      copy_rows(
+          CopyRows{
               .width = W, .from = cells.dx(), .to = dcontext, .add = true, .dropout = tape.dropout_on_context(step)},
           begin, end);
-      kernels::copy_rows(
-          kernels::CopyRows<T, float>{
-              .width = H, .from = rows<T>(query_gradients), .from_index = step.ragged, .to = dq},
-          begin, end);
+      copy_rows(CopyRows{.width = H, .from = rows<T>(query_gradients), .from_index = step.ragged, .to = dq}, begin,
+                end);
       attention.backward(step, dq, begin, end);
     });
     attention.multiply(step);
     for_rows(step, [&](std::int64_t begin, std::int64_t end) { attention.receive(dq, begin, end); });
   }
-  variable_list gradients = attention.finish(tape.steps);
-  const variable_list of_cells = cells.finish(tape.steps, query_gradient);
-  gradients.insert(gradients.end(), of_cells.begin(), of_cells.end());
-  return gradients;
+  return concatenated(attention.finish(tape.steps), cells.finish(tape.steps, query_gradient));
 }
 
 template <class T>
@@ -120,10 +111,8 @@ class BahdanauFunction : public torch::autograd::Function<BahdanauFunction<T>> {
 }  // namespace
 
 BahdanauOutput bahdanau_decoder(const BahdanauDecoder& decoder, const DecoderInput& input) {
-  variable_list inputs;
-  for (const variable_list& read : {inputs_of(decoder.attention, input.memory), inputs_of(decoder.layers, input)}) {
-    inputs.insert(inputs.end(), read.begin(), read.end());
-  }
+  const variable_list inputs =
+      concatenated(inputs_of(decoder.attention, input.memory), inputs_of(decoder.layers, input));
   return with_type(input.embedded_ME.scalar_type(), [&](auto type) -> BahdanauOutput {
     const auto outputs = BahdanauFunction<decltype(type)>::apply(at::TensorList(inputs), decoder, input);
     return {.query_MH = outputs[0], .context_MW = outputs[1]};

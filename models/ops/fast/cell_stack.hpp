@@ -43,11 +43,11 @@ struct CellStack {
       for_rows(step, [&](std::int64_t begin, std::int64_t end) {
         cell.forward(step, products, states, begin, end);
         if (is_top) return;
-        kernels::copy_rows(kernels::CopyRows<T, T>{.width = cell.width,
-                                                   .from = states,
-                                                   .to = rows<T>(cells[l + 1].x, step.first),
-                                                   .dropout = row_dropout(dropouts[l], step.ragged, cell.width)},
-                           begin, end);
+        copy_rows(CopyRows{.width = cell.width,
+                           .from = states,
+                           .to = rows<T>(cells[l + 1].x, step.first),
+                           .dropout = row_dropout(dropouts[l], step.ragged, cell.width)},
+                  begin, end);
       });
     }
   }
@@ -77,11 +77,11 @@ class CellStackBackward {
         if (is_top) {
           before(begin, end);
         } else {
-          kernels::copy_rows(kernels::CopyRows<T, float>{.width = H,
-                                                         .from = cells_[l + 1].dx(),
-                                                         .to = gradient,
-                                                         .dropout = row_dropout(stack_.dropouts[l], step.ragged, H)},
-                             begin, end);
+          copy_rows(CopyRows{.width = H,
+                             .from = cells_[l + 1].dx(),
+                             .to = gradient,
+                             .dropout = row_dropout(stack_.dropouts[l], step.ragged, H)},
+                    begin, end);
         }
         cell.receive(step, gradient, begin, end);
         cell.backward(step, gradient, begin, end);
@@ -113,8 +113,7 @@ class CellStackBackward {
       of_cells.insert(of_cells.end(), {found.weight_ih, found.weight_hh, found.bias_ih, found.bias_hh});
       if (l == 0) gradients.push_back(found.known.index_select(0, index(steps.packed)));
     }
-    gradients.insert(gradients.end(), of_cells.begin(), of_cells.end());
-    return gradients;
+    return concatenated(std::move(gradients), of_cells);
   }
 
  private:

@@ -90,9 +90,8 @@ struct CellTape {
                                                   .hidden_before = rows<T>(h, step.first),
                                                   .hidden = hidden},
                           begin, end);
-    kernels::copy_rows(
-        kernels::CopyRows<T, T>{.width = width, .from = hidden, .to = rows<T>(h, step.first + step.count)}, begin,
-        std::min(end, step.next));
+    copy_rows(CopyRows{.width = width, .from = hidden, .to = rows<T>(h, step.first + step.count)}, begin,
+              std::min(end, step.next));
   }
 
   CellKind kind;
@@ -136,8 +135,8 @@ class CellBackwardTape {
   // Adds to dh of rows [begin, end) the gradient from the following step.
   void receive(const Step& step, Rows<float> dh, std::int64_t begin, std::int64_t end) const {
     if (begin >= step.next) return;
-    kernels::copy_rows(kernels::CopyRows<T, float>{.width = tape_.width, .from = rows<T>(dh_), .to = dh, .add = true},
-                       begin, std::min(end, step.next));
+    copy_rows(CopyRows{.width = tape_.width, .from = rows<T>(dh_), .to = dh, .add = true}, begin,
+              std::min(end, step.next));
   }
 
   // Computes the gate gradients of rows [begin, end).

@@ -67,12 +67,12 @@ void combine(const LuongTape<T>& tape, const Step& step) {
     kernels::tanh_rows(kernels::Tanh<T>{.width = H, .from = rows<T>(product), .to = output, .to_index = step.ragged},
                        begin, end);
     if (!tape.input_feeding) return;
-    kernels::copy_rows(kernels::CopyRows<T, T>{.width = H,
-                                               .from = output,
-                                               .from_index = step.ragged,
-                                               .to = rows<T>(tape.cells.bottom().x, step.first + step.count),
-                                               .dropout = tape.dropout_on_fed(step)},
-                       begin, std::min(end, step.next));
+    copy_rows(CopyRows{.width = H,
+                       .from = output,
+                       .from_index = step.ragged,
+                       .to = rows<T>(tape.cells.bottom().x, step.first + step.count),
+                       .dropout = tape.dropout_on_fed(step)},
+              begin, std::min(end, step.next));
   });
 }
 
@@ -86,11 +86,11 @@ void run_forwards(LuongTape<T>& tape) {
     tape.cells.forward(step, queries);
     tape.attention.multiply(step);
     for_rows(step, [&](std::int64_t begin, std::int64_t end) {
-      kernels::copy_rows(kernels::CopyRows<T, T>{.width = tape.width(),
-                                                 .from = queries,
-                                                 .to = combined.columns(W),
-                                                 .dropout = tape.dropout_on_combined(step, W)},
-                         begin, end);
+      copy_rows(CopyRows{.width = tape.width(),
+                         .from = queries,
+                         .to = combined.columns(W),
+                         .dropout = tape.dropout_on_combined(step, W)},
+                begin, end);
       tape.attention.forward(step, combined, tape.dropout_on_combined(step, 0), begin, end);
     });
     combine(tape, step);
@@ -120,11 +120,8 @@ class LuongBackward {
       cells_.backward(step, dh, [&](std::int64_t begin, std::int64_t end) { attention_.receive(dh, begin, end); });
     }
     const auto all = [&](const Tensor& packed) { return packed.narrow(0, 0, tape_.output.size(0)); };
-    variable_list gradients = {products::outer(all(du_), all(tape_.combined))};
-    for (const variable_list& found : {attention_.finish(tape_.steps), cells_.finish(tape_.steps, {})}) {
-      gradients.insert(gradients.end(), found.begin(), found.end());
-    }
-    return gradients;
+    return concatenated({products::outer(all(du_), all(tape_.combined))}, attention_.finish(tape_.steps),
+                        cells_.finish(tape_.steps, {}));
   }
 
  private:
@@ -133,14 +130,11 @@ class LuongBackward {
     const std::int64_t H = tape_.width();
     const Rows<float> dh = rows<float>(dh_);
     for_rows(step, [&](std::int64_t begin, std::int64_t end) {
-      kernels::copy_rows(
-          kernels::CopyRows<T, float>{
-              .width = H, .from = rows<T>(output_gradient_), .from_index = step.ragged, .to = dh},
-          begin, end);
+      copy_rows(CopyRows{.width = H, .from = rows<T>(output_gradient_), .from_index = step.ragged, .to = dh}, begin,
+                end);
       if (tape_.input_feeding && begin < step.next) {
-        kernels::copy_rows(
-            kernels::CopyRows<T, float>{
-                .width = H, .from = cells_.dx(), .to = dh, .add = true, .dropout = tape_.dropout_on_fed(step)},
+        copy_rows(
+            CopyRows{.width = H, .from = cells_.dx(), .to = dh, .add = true, .dropout = tape_.dropout_on_fed(step)},
             begin, std::min(end, step.next));
       }
       kernels::tanh_backward(kernels::TanhBackward<T>{.width = H,
@@ -158,16 +152,16 @@ class LuongBackward {
     const Tensor combined = products::linear(block(du_, step.first, step.count), combine_, {});
     const Rows<float> dh = rows<float>(dh_);
     for_rows(step, [&](std::int64_t begin, std::int64_t end) {
-      kernels::copy_rows(kernels::CopyRows<T, float>{.width = H,
-                                                     .from = rows<T>(combined).columns(W),
-                                                     .to = dh,
-                                                     .dropout = tape_.dropout_on_combined(step, W)},
-                         begin, end);
-      kernels::copy_rows(kernels::CopyRows<T, T>{.width = W,
-                                                 .from = rows<T>(combined),
-                                                 .to = attention_.context_gradient(step),
-                                                 .dropout = tape_.dropout_on_combined(step, 0)},
-                         begin, end);
+      copy_rows(CopyRows{.width = H,
+                         .from = rows<T>(combined).columns(W),
+                         .to = dh,
+                         .dropout = tape_.dropout_on_combined(step, W)},
+                begin, end);
+      copy_rows(CopyRows{.width = W,
+                         .from = rows<T>(combined),
+                         .to = attention_.context_gradient(step),
+                         .dropout = tape_.dropout_on_combined(step, 0)},
+                begin, end);
       attention_.backward(step, dh, begin, end);
     });
     attention_.multiply(step);
@@ -205,10 +199,8 @@ class LuongFunction : public torch::autograd::Function<LuongFunction<T>> {
 }  // namespace
 
 Tensor luong_decoder(const LuongDecoder& decoder, const DecoderInput& input) {
-  variable_list inputs = {decoder.combine_HC.master()};
-  for (const variable_list& read : {inputs_of(decoder.attention, input.memory), inputs_of(decoder.layers, input)}) {
-    inputs.insert(inputs.end(), read.begin(), read.end());
-  }
+  const variable_list inputs = concatenated({decoder.combine_HC.master()}, inputs_of(decoder.attention, input.memory),
+                                            inputs_of(decoder.layers, input));
   return with_type(input.embedded_ME.scalar_type(), [&](auto type) -> Tensor {
     return LuongFunction<decltype(type)>::apply(at::TensorList(inputs), decoder, input);
   });

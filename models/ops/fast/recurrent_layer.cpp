@@ -46,30 +46,30 @@ DirectionTape<T> run_forwards(const LayerInput& input, const Direction& directio
     const auto products = cell.multiply(step);
     for_rows(step, [&](std::int64_t begin, std::int64_t end) {
       cell.forward(step, products, rows<T>(hidden), begin, end);
-      kernels::copy_rows(kernels::CopyRows<T, T>{.width = H,
-                                                 .from = rows<T>(hidden),
-                                                 .to = rows<T>(result.output).columns(column),
-                                                 .to_index = step.ragged},
-                         begin, end);
+      copy_rows(CopyRows{.width = H,
+                         .from = rows<T>(hidden),
+                         .to = rows<T>(result.output).columns(column),
+                         .to_index = step.ragged},
+                begin, end);
       const std::int64_t ended = std::max(begin, step.next);  // these rows end here
-      kernels::copy_rows(kernels::CopyRows<T, T>{.width = H,
-                                                 .from = rows<T>(hidden),
-                                                 .to = rows<T>(result.last_hidden).columns(column),
-                                                 .to_index = steps.order.data()},
-                         ended, end);
+      copy_rows(CopyRows{.width = H,
+                         .from = rows<T>(hidden),
+                         .to = rows<T>(result.last_hidden).columns(column),
+                         .to_index = steps.order.data()},
+                ended, end);
       if (!has_memory) return;
       if (result.memory.defined()) {
-        kernels::copy_rows(kernels::CopyRows<float, float>{.width = H,
-                                                           .from = rows<float>(cell.inner, step.first),
-                                                           .to = rows<float>(result.memory).columns(column),
-                                                           .to_index = step.ragged},
-                           begin, end);
+        copy_rows(CopyRows{.width = H,
+                           .from = rows<float>(cell.inner, step.first),
+                           .to = rows<float>(result.memory).columns(column),
+                           .to_index = step.ragged},
+                  begin, end);
       }
-      kernels::copy_rows(kernels::CopyRows<float, float>{.width = H,
-                                                         .from = rows<float>(cell.inner, step.first),
-                                                         .to = rows<float>(result.last_memory).columns(column),
-                                                         .to_index = steps.order.data()},
-                         ended, end);
+      copy_rows(CopyRows{.width = H,
+                         .from = rows<float>(cell.inner, step.first),
+                         .to = rows<float>(result.last_memory).columns(column),
+                         .to_index = steps.order.data()},
+                ended, end);
     });
   }
   return {.steps = std::move(steps), .cell = std::move(cell), .column = column};
@@ -89,24 +89,23 @@ CellGradients run_backwards(const DirectionTape<T>& tape, const LayerResult& gra
   for (std::int64_t t = steps.size() - 1; t >= 0; --t) {
     const Step step(steps, t);
     for_rows(step, [&](std::int64_t begin, std::int64_t end) {
-      kernels::copy_rows(
-          kernels::CopyRows<T, float>{
-              .width = H, .from = rows<T>(gradients.output).columns(column), .from_index = step.ragged, .to = dh},
+      copy_rows(
+          CopyRows{.width = H, .from = rows<T>(gradients.output).columns(column), .from_index = step.ragged, .to = dh},
           begin, end);
       cell.receive(step, dh, begin, end);
-      kernels::copy_rows(kernels::CopyRows<T, float>{.width = H,
-                                                     .from = rows<T>(gradients.last_hidden).columns(column),
-                                                     .from_index = steps.order.data(),
-                                                     .to = dh,
-                                                     .add = true},
-                         std::max(begin, step.next), end);
+      copy_rows(CopyRows{.width = H,
+                         .from = rows<T>(gradients.last_hidden).columns(column),
+                         .from_index = steps.order.data(),
+                         .to = dh,
+                         .add = true},
+                std::max(begin, step.next), end);
       if (gradients.memory.defined()) {
-        kernels::copy_rows(kernels::CopyRows<float, float>{.width = H,
-                                                           .from = rows<float>(gradients.memory).columns(column),
-                                                           .from_index = step.ragged,
-                                                           .to = cell.memory_gradient(),
-                                                           .add = true},
-                           begin, end);
+        copy_rows(CopyRows{.width = H,
+                           .from = rows<float>(gradients.memory).columns(column),
+                           .from_index = step.ragged,
+                           .to = cell.memory_gradient(),
+                           .add = true},
+                  begin, end);
       }
       cell.backward(step, dh, begin, end);
     });

@@ -14,6 +14,7 @@
 
 namespace attend::ops::fast {
 
+using kernels::CopyRows;
 using kernels::RowDropout;
 using kernels::Rows;
 
@@ -21,6 +22,12 @@ using kernels::Rows;
 // are ignored.
 inline constexpr std::int64_t kRowBlock = 16;
 inline constexpr std::int64_t kGrain = 16;  // minimum rows per thread
+
+inline variable_list concatenated(variable_list all, const variable_list& more, const variable_list& last = {}) {
+  all.insert(all.end(), more.begin(), more.end());
+  all.insert(all.end(), last.begin(), last.end());
+  return all;
+}
 
 inline Tensor index(const std::vector<std::int64_t>& rows) { return at::tensor(rows, at::kLong); }
 
