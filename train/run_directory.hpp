@@ -15,8 +15,6 @@
 
 namespace attend {
 
-// Options common to all kinds of training: the run, its initial weights, device, threads, precision and communication.
-
 // The precisions for training; int8 is for inference only.
 enum class TrainingPrecision { automatic, fp32, bf16 };
 template <>

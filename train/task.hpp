@@ -25,9 +25,6 @@
 
 namespace attend {
 
-// An objective: the terms of a loss, and their state between updates. Translation, both kinds of pretraining and
-// fine-tuning have one each; the trainer does not distinguish them.
-
 class Watch;
 
 // One term of a loss: its weight, and the denominator of its sum over a batch. An update follows the gradient of Σ
@@ -45,6 +42,8 @@ struct LossSum {
   torch::Tensor reported;  // scalar, for the log: the unsmoothed cross-entropy in nats, or else the loss itself
 };
 
+// The terms of a loss, and their state between updates. Translation, both kinds of pretraining and fine-tuning have one
+// each; the trainer does not distinguish them.
 template <class Batch>
 class Objective {
  public:
@@ -68,8 +67,6 @@ class Objective {
   // and equal on every rank: updates the state.
   virtual void update_made(std::span<const double> /*means*/) {}
 };
-
-// A task: the interface between a job and the trainer, that is, batches with their losses, and validation.
 
 // A batch ready to be trained on.
 struct MicroBatch {

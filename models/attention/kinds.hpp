@@ -14,8 +14,6 @@
 
 namespace attend {
 
-// The kinds of the parts of attention, with their names in options.
-
 enum class ScoreKind { dot, scaled_dot, general, additive, location, rbf, elu1, cosine };
 template <>
 inline constexpr auto kEnumNames<ScoreKind> = std::to_array<EnumName<ScoreKind>>({

@@ -1,4 +1,6 @@
-// Attention of a recurrent decoder.
+// Attention of a recurrent decoder, one step at a time:
+//
+//   e_ts = score(query, key_s),  a_t = softmax_s(e_t) within the scope,  c_t = choice(a_t, values)
 #pragma once
 
 #include <torch/nn/module.h>
@@ -15,10 +17,6 @@
 #include "models/ops/recurrent.hpp"
 
 namespace attend {
-
-// Attention of a recurrent decoder, one step at a time:
-//
-//   e_ts = score(query, key_s),  a_t = softmax_s(e_t) within the scope,  c_t = choice(a_t, values)
 
 struct AttentionConfig {
   ScoreKind score = ScoreKind::general;

@@ -1,4 +1,6 @@
-// The base of all modules with parameters of their own, linear maps, tables and sinusoids.
+// `Layer`, the base of all modules with parameters of their own; linear maps, tables and sinusoids. Each layer
+// registers its parameters under PyTorch's names, pairs an fp32 master with the ops::Weight that matrix products read,
+// and defines its initialisation.
 #pragma once
 
 #include <c10/core/InferenceMode.h>
@@ -24,10 +26,6 @@
 #include "models/ops/weight.hpp"
 
 namespace attend {
-
-// `Layer`, the base of all modules with parameters of their own; and the linear map and the embedding table. Each layer
-// registers its parameters under PyTorch's names, pairs an fp32 master with the ops::Weight that matrix products read,
-// and defines its initialisation.
 
 // What a parameter is for.
 enum class ParameterRole {

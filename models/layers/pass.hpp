@@ -13,9 +13,8 @@
 
 namespace attend {
 
-// The positions of queries and keys in their sentences, for attention.
-
-// T queries and S positions; axes of size 1 are broadcast.
+// The positions of queries and keys in their sentences, for attention: T queries and S positions; axes of size 1 are
+// broadcast.
 struct Places {
   torch::Tensor padding_1S;      // [..., 1, S]: true after the end of a sentence
   std::int64_t first = 0;        // query t is number `first + t` of its sentence,

@@ -6,8 +6,6 @@
 
 namespace attend {
 
-// The kinds of recurrent cells and their equations, without LibTorch, for the kernels.
-
 // Cells with input x, state h and next state h', which is the output; each gate has its own W, U and biases:
 //   lstm  i, f, o = σ(W x + U h + b),  g = tanh(W x + U h + b),  c' = f c + i g,  h' = o tanh(c')
 //         (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000)
@@ -19,8 +17,6 @@ enum class CellKind { lstm, gru, tanh };
 }  // namespace attend
 
 namespace attend::ops {
-
-// Options of element-wise operations, activation and dropout, without LibTorch, for the kernels.
 
 // swish: x σ(x) (Ramachandran et al. 2017, arXiv 1710.05941, with β = 1).
 enum class Activation { none, relu, gelu, gelu_tanh, tanh, swish };

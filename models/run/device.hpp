@@ -11,8 +11,6 @@
 
 namespace attend {
 
-// The device of a model and its precision.
-
 // Accepts cpu, cuda, cuda:N and auto (CUDA if available). Throws UserError if there is no such device.
 c10::Device device_named(const std::string& name);
 

@@ -1,4 +1,4 @@
-// Runs that are made without training: imported, averaged or pruned.
+// The files of a run (run.hpp) that is made without training: imported, averaged or pruned.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,8 +13,6 @@
 #include "models/layers/weights_io.hpp"
 
 namespace attend {
-
-// The files of a run (run.hpp) that is made without training: imported, averaged or pruned.
 
 // Writes RUN/checkpoints/step-N without the state of an optimiser: usable for everything except resuming. `identity`:
 // of the weights (run.hpp).

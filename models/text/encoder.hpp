@@ -1,4 +1,7 @@
-// Text encoders, and the options of a text model.
+// The options of a text model, and its encoder, below the head of a task: BERT, a bidirectional LSTM, or a language
+// model.
+//
+// Legend: docs/architecture.md.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -18,8 +21,6 @@
 #include "models/text/pooling.hpp"
 
 namespace attend {
-
-// Options of a text model: the encoder and its pooling.
 
 enum class TextEncoderKind { bert, lstm, language, hybrid };
 template <>
@@ -78,10 +79,6 @@ struct TextModelOptions {
     return recurs ? kMostTokensOfSample : encoder.max_positions;
   }
 };
-
-// Text encoders below the head of a task: BERT, a bidirectional LSTM, or a language model.
-//
-// Legend: docs/architecture.md.
 
 // An encoder whose parameters are registered under the child `name` of the model.
 class TextEncoder {

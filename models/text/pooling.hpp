@@ -1,4 +1,6 @@
-// From the hidden states of a text to one vector.
+// From the hidden states of a text to one vector (pooling.cpp).
+//
+// Legend: docs/architecture.md.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -15,10 +17,6 @@
 #include "models/layers/pass.hpp"
 
 namespace attend {
-
-// Pooling: reduces the hidden states of a sequence to one vector (defined in pooling.cpp).
-//
-// Legend: docs/architecture.md.
 
 // An encoder's output for a batch.
 struct Encoded {

@@ -69,8 +69,6 @@ class Head {
 // Makes the head of a task and registers it in `model`.
 std::unique_ptr<Head> make_head(torch::nn::Module& model, TaskKind kind, const HeadConfig& config);
 
-// A text encoder with the head of a task.
-
 class TextModelImpl : public torch::nn::Module {
  public:
   // `task` must have all its labels. Throws UserError if the options contradict each other or the task.
