@@ -19,46 +19,45 @@
 #include "eval/metrics/tokenizers.hpp"
 
 namespace attend {
-namespace {
 
-metrics::Interval interval_of(const std::vector<Found>& sentences, const Found& sum) {
-  const auto with_words = std::ranges::count_if(sentences, [](const Found& sentence) { return sentence.all > 0; });
-  if (static_cast<std::size_t>(with_words) < metrics::kFewestSegments) return {kNotMeasured, kNotMeasured};
-  if (sum.found == 0 || sum.found == sum.all) {
-    const metrics::Interval share = metrics::wilson(sum.found == 0 ? 0 : with_words, with_words);
-    return {.low = 100 * share.low, .high = 100 * share.high};
-  }
-  return metrics::bootstrap(sentences.size(), [&](std::span<const std::size_t> chosen) {
-    Found drawn;
+RecallByGroup::RecallByGroup(const std::vector<std::string>& names, std::size_t systems, std::size_t sentences)
+    : names_(names), counts_(names.size(), {systems, std::vector<Found>(sentences)}) {}
+
+void RecallByGroup::add(std::size_t group, std::size_t system, std::size_t sentence, bool is_found) {
+  Found& counts = counts_[group][system][sentence];
+  ++counts.all;
+  counts.found += is_found ? 1 : 0;
+}
+
+Estimate RecallByGroup::recall_of(const std::vector<Found>& sentences) {
+  const auto recall = [&](std::span<const std::size_t> chosen) {
+    Found sum;
     for (const std::size_t i : chosen) {
-      drawn.all += sentences[i].all;
-      drawn.found += sentences[i].found;
+      sum.all += sentences[i].all;
+      sum.found += sentences[i].found;
     }
-    return 100 * drawn.found / drawn.all;
-  });
-}
-
-Estimate recall_of(const std::vector<Found>& sentences) {
-  Found sum;
-  for (const Found& sentence : sentences) {
-    sum.all += sentence.all;
-    sum.found += sentence.found;
+    return 100 * sum.found / sum.all;
+  };
+  std::vector<std::size_t> having;  // something to find
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    if (sentences[i].all > 0) having.push_back(i);
   }
-  const metrics::Interval interval = interval_of(sentences, sum);
-  return {.value = 100 * sum.found / sum.all, .low = interval.low, .high = interval.high};
+  const double value = recall(having);
+  if (having.size() < metrics::kFewestSegments) return {value, kNotMeasured, kNotMeasured};
+  if (value > 0 && value < 100) return estimate_over(sentences.size(), recall);
+  const metrics::Interval share = metrics::wilson(value == 0 ? 0 : std::ssize(having), std::ssize(having));
+  return {value, 100 * share.low, 100 * share.high};
 }
 
-}  // namespace
-
-std::vector<BreakdownGroup> recall_by_group(const std::vector<std::string>& names, const FoundByGroup& found) {
+std::vector<BreakdownGroup> RecallByGroup::groups() const {
   std::vector<BreakdownGroup> groups;
-  for (std::size_t g = 0; g < names.size(); ++g) {
+  for (std::size_t g = 0; g < names_.size(); ++g) {
     double count = 0;
-    for (const Found& sentence : found[g].at(0)) count += sentence.all;
+    for (const Found& sentence : counts_[g].at(0)) count += sentence.all;
     if (count == 0) continue;
     BreakdownGroup& group =
-        groups.emplace_back(BreakdownGroup{.name = names[g], .count = static_cast<std::int64_t>(count)});
-    for (const std::vector<Found>& sentences : found[g]) group.values.push_back(recall_of(sentences));
+        groups.emplace_back(BreakdownGroup{.name = names_[g], .count = static_cast<std::int64_t>(count)});
+    for (const std::vector<Found>& sentences : counts_[g]) group.values.push_back(recall_of(sentences));
   }
   return groups;
 }
@@ -88,23 +87,17 @@ Breakdown recall_by(const TranslatedSet& set, Breakdown breakdown, const std::ve
                     const GroupOf& group_of) {
   breakdown.measure = "recall in percent";
   breakdown.unit = "words";
-  const std::size_t num_systems = set.outputs.size();
-  FoundByGroup counts(names.size(),
-                      std::vector<std::vector<Found>>(num_systems, std::vector<Found>(set.references.size())));
+  RecallByGroup recall(names, set.outputs.size(), set.references.size());
   for (std::size_t sentence = 0; sentence < set.references.size(); ++sentence) {
     const Words reference = words_of(set.references[sentence]);
     std::vector<std::size_t> groups;
     for (std::size_t i = 0; i < reference.size(); ++i) groups.push_back(group_of(sentence, reference, i));
-    for (std::size_t system = 0; system < num_systems; ++system) {
+    for (std::size_t system = 0; system < set.outputs.size(); ++system) {
       const std::vector<bool> found = found_words(reference, words_of(set.outputs[system][sentence]));
-      for (std::size_t i = 0; i < reference.size(); ++i) {
-        Found& cell = counts[groups[i]][system][sentence];
-        ++cell.all;
-        cell.found += found[i] ? 1 : 0;
-      }
+      for (std::size_t i = 0; i < reference.size(); ++i) recall.add(groups[i], system, sentence, found[i]);
     }
   }
-  breakdown.groups = recall_by_group(names, counts);
+  breakdown.groups = recall.groups();
   return breakdown;
 }
 
@@ -120,11 +113,13 @@ bool is_name_or_number(std::string_view word) {
 
 }  // namespace
 
-WordFrequencies count_frequencies(const std::string& file) {
+WordFrequencies count_frequencies(const std::vector<std::string>& files) {
   WordFrequencies frequencies;
-  LineReader reader(file);
-  for (std::string line; reader.next(line);) {
-    for (std::string& word : words_of(line)) ++frequencies[std::move(word)];
+  for (const std::string& file : files) {
+    LineReader reader(file);
+    for (std::string line; reader.next(line);) {
+      for (std::string& word : words_of(line)) ++frequencies[std::move(word)];
+    }
   }
   return frequencies;
 }
@@ -161,17 +156,16 @@ const std::vector<std::string>& frequency_names() {
   return names;
 }
 
-std::size_t frequency_group(std::int64_t frequency) {
+std::size_t frequency_group(const WordFrequencies& frequencies, const std::string& word) {
   constexpr std::array<std::int64_t, 6> kBounds = {0, 1, 10, 100, 1000, 10000};
-  return group_at(kBounds, frequency);
+  const auto found = frequencies.find(word);
+  return group_at(kBounds, found == frequencies.end() ? 0 : found->second);
 }
 
 Breakdown by_frequency(const TranslatedSet& set, const WordFrequencies& frequencies) {
-  return recall_by(set, {.id = "frequency", .title = "Frequency of the reference word in the training text"},
-                   frequency_names(), [&](std::size_t, const Words& words, std::size_t i) {
-                     const auto found = frequencies.find(words[i]);
-                     return frequency_group(found == frequencies.end() ? 0 : found->second);
-                   });
+  return recall_by(
+      set, {.id = "frequency", .title = "Frequency of the reference word in the training text"}, frequency_names(),
+      [&](std::size_t, const Words& words, std::size_t i) { return frequency_group(frequencies, words[i]); });
 }
 
 Breakdown by_copying(const TranslatedSet& set) {
@@ -282,8 +276,7 @@ Breakdown recall_of_distant_pairs(const std::vector<std::string>& reference,
                                   const std::vector<SentenceLinks>& gold) {
   ensure(reference.size() == gold.size(), "links for each line");
   const std::vector<std::string> names = {"1", "2 to 3", "4 to 6", "7 to 10", "11 and more"};
-  FoundByGroup found(names.size(),
-                     std::vector<std::vector<Found>>(outputs.size(), std::vector<Found>(reference.size())));
+  RecallByGroup recall(names, outputs.size(), reference.size());
   for (std::size_t i = 0; i < reference.size(); ++i) {
     const std::vector<std::string> words = words_of(reference[i]);
     std::vector<std::vector<std::string>> translated;
@@ -293,10 +286,7 @@ Breakdown recall_of_distant_pairs(const std::vector<std::string>& reference,
       const auto group =
           static_cast<std::size_t>(std::ranges::lower_bound(kFarthest, last - first) - kFarthest.begin());
       for (std::size_t system = 0; system < outputs.size(); ++system) {
-        const bool has = has_in_order(translated[system], words[first], words[last]);
-        Found& sentence = found[group][system][i];
-        ++sentence.all;
-        sentence.found += has ? 1 : 0;
+        recall.add(group, system, i, has_in_order(translated[system], words[first], words[last]));
       }
     }
   }
@@ -304,7 +294,7 @@ Breakdown recall_of_distant_pairs(const std::vector<std::string>& reference,
           .title = "words that depend on each other, by their distance",
           .measure = "recall in percent",
           .unit = "pairs of words",
-          .groups = recall_by_group(names, found)};
+          .groups = recall.groups()};
 }
 
 }  // namespace attend

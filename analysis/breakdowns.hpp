@@ -15,20 +15,29 @@ namespace attend {
 
 // Recall: the share of the words to be found that were found, with a 95 % interval.
 
-// The number of words or pairs of a sentence that are to be found, and of those that are found.
-struct Found {
-  double all = 0;
-  double found = 0;
+class RecallByGroup {
+ public:
+  // At least one system; all have the same to find.
+  RecallByGroup(const std::vector<std::string>& names, std::size_t systems, std::size_t sentences);
+
+  // A word or pair of a sentence that is to be found.
+  void add(std::size_t group, std::size_t system, std::size_t sentence, bool is_found);
+
+  // The recall of each system in each group that has something to find, in percent. Words of one sentence depend on
+  // each other, so the interval is a bootstrap over sentences; if all or none are found, resamples do not vary, and it
+  // is Wilson's, with a trial for each sentence that has something to find. Fewer than metrics::kFewestSegments such
+  // sentences have no interval.
+  std::vector<BreakdownGroup> groups() const;
+
+ private:
+  struct Found {
+    double all = 0, found = 0;
+  };
+  static Estimate recall_of(const std::vector<Found>& sentences);
+
+  std::vector<std::string> names_;
+  std::vector<std::vector<std::vector<Found>>> counts_;  // [group][system][sentence]
 };
-
-// [group][system][sentence], with at least one system; all systems have the same to find.
-using FoundByGroup = std::vector<std::vector<std::vector<Found>>>;
-
-// The recall of each system in each group that has something to find, in percent. Words of one sentence depend on each
-// other, so the interval is a bootstrap over sentences; if all or none are found, resamples do not vary, and it is
-// Wilson's, with a trial for each sentence that has something to find. Fewer than metrics::kFewestSegments such
-// sentences have no interval.
-std::vector<BreakdownGroup> recall_by_group(const std::vector<std::string>& names, const FoundByGroup& found);
 
 // Breakdowns of the differences between systems: scores by groups of sentences and of words, and the n-grams that one
 // system produces and another misses (as in compare-mt; Neubig et al. 2019, N19-4007).
@@ -45,12 +54,12 @@ struct TranslatedSet {
 
 // The number of occurrences of each word of a text, such as the target side of the training text.
 using WordFrequencies = std::unordered_map<std::string, std::int64_t>;
-// UserError if the file cannot be read.
-WordFrequencies count_frequencies(const std::string& file);
+// In all files together. UserError if one cannot be read.
+WordFrequencies count_frequencies(const std::vector<std::string>& files);
 
-// Groups of words by their frequency: "never", "1 to 9", …, and the number of the group that holds a frequency.
+// Groups of words by their frequency: "never", "1 to 9", …, and the number of a word's group.
 const std::vector<std::string>& frequency_names();
-std::size_t frequency_group(std::int64_t frequency);
+std::size_t frequency_group(const WordFrequencies& frequencies, const std::string& word);
 
 // Sentences by the number of words in the source, each word between white space.
 struct LengthGroup {
@@ -81,7 +90,7 @@ std::vector<NgramDifference> ngram_differences(const TranslatedSet& set, std::si
 // punctuation around words are ignored.
 
 // The share of pairs that each system translates, in percent, by distance in words: 1, 2 to 3, 4 to 6, 7 to 10, 11 and
-// more; groups without pairs are left out. outputs[system][line]; intervals are those of recall_by_group().
+// more; groups without pairs are left out. outputs[system][line]; intervals are those of RecallByGroup.
 Breakdown recall_of_distant_pairs(const std::vector<std::string>& reference,
                                   const std::vector<std::vector<std::string>>& outputs,
                                   const std::vector<SentenceLinks>& gold);

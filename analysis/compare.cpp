@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
@@ -14,12 +13,10 @@
 #include "analysis/attention_statistics.hpp"
 #include "analysis/breakdowns.hpp"
 #include "analysis/compared_inputs.hpp"
+#include "analysis/compared_runs.hpp"
 #include "analysis/cost.hpp"
 #include "analysis/cross_scores.hpp"
-#include "analysis/given_scores.hpp"
-#include "analysis/pair_tests.hpp"
 #include "analysis/probe.hpp"
-#include "analysis/run_groups.hpp"
 #include "analysis/searches.hpp"
 #include "analysis/trained_run.hpp"
 #include "core/conditions.hpp"
@@ -42,10 +39,10 @@ namespace {
 using Lines = std::vector<std::string>;
 namespace fs = std::filesystem;
 
-class Measurement {
+class Measurement : ComparedRuns<TrainedRun, Comparison> {
  public:
   explicit Measurement(const CompareConfig& config)
-      : config_(config), metrics_(metrics::TranslationMetrics{.choice = config.metrics}.make()) {
+      : ComparedRuns(config), metrics_(metrics::TranslationMetrics{.choice = config.metrics}.make()) {
     for (std::size_t m = 0; m < metrics_.size(); ++m) {
       const metrics::TextMetric& row = *metrics::find_text_metric(config.metrics.metrics[m]);
       std::string meaning(row.meaning);
@@ -59,12 +56,17 @@ class Measurement {
 
   Comparison run() {
     read_texts();
-    load_runs();
+    load_systems();
     read_scores();
     translate_all();
-    measure_systems();
-    result_.tests = test_pairs(systems_, scored_, result_.metrics);
-    result_.levels = levels_reached(conditions_of(runs_), result_.systems);
+    score_outputs();
+    measure_systems([&](MeasuredRun& run, std::size_t number) {
+      const ScoreTally& references = outputs_[number].references;
+      run.quality.perplexity_piece = references.perplexity_by_piece();
+      run.quality.perplexity_word = references.perplexity_by_word();
+      run.cost = cost_of(runs_[number], outputs_[number], set_.sources, config_.translator);
+      run.watched = runs_[number].watched;
+    });
     break_down();
     measure_contrasts();
     explain();
@@ -79,8 +81,6 @@ class Measurement {
     set_.sources = inputs_.sources;
     set_.references = inputs_.references;
     contrasts_ = read_pairs_files(config_.contrast, PairsOf::translations);
-    record_making(result_);
-    result_.processor = processor_name();
     result_.test = {.source = config_.test[0],
                     .target = config_.test[1],
                     .sentences = std::ssize(set_.sources),
@@ -89,32 +89,31 @@ class Measurement {
                     .gold = config_.gold.gold};
   }
 
-  // Systems without a model come after those of runs, and their outputs after those of all runs.
-  void load_runs() {
-    systems_ = load_systems(config_, runs_, result_);
-    num_trained_ = systems_.size();
+  void load_systems() {
+    load_runs();
     for (const GivenSystem& given : inputs_.given) {
-      add_system(given.name, "translations in " + given.file,
+      add_system(given.name, given.file, "translations in " + given.file,
                  UserError(fmt::format("--hypothesis {}={}: a run has this name", given.name, given.file),
                            "give the translations another name"));
     }
     searches_ = parse_searches(config_.search, config_.translator);
     for (const NamedSearch& search : searches_) {
-      add_system(search.name, fmt::format("a search of {}: {}", runs_[0].facts.path, search.options),
+      const std::string& run = runs_[0].facts.path;
+      add_system(search.name, run, fmt::format("a search of {}: {}", run, search.options),
                  UserError(fmt::format("--search {}: another system has this name", search.name), "give another name"));
     }
   }
 
   void read_scores() {
     const std::vector<GivenSystem> named = parse_named_files("--scores", "COMET=scores.txt", config_.scores);
-    const std::size_t outputs = runs_.size() + systems_.size() - num_trained_;
     given_scores_.reserve(named.size());  // rows refer to them
     for (const GivenSystem& given : named) {
       if (std::ranges::find(result_.metrics, given.name, &ComparedMetric::name) != result_.metrics.end()) {
         throw UserError(fmt::format("--scores {}={}: a metric has this name", given.name, given.file),
                         "give the scores another name");
       }
-      const GivenScores& scores = given_scores_.emplace_back(given.name, given.file, outputs, set_.sources.size());
+      const GivenScores& scores =
+          given_scores_.emplace_back(given.name, given.file, num_outputs(), set_.sources.size());
       result_.metrics.push_back({.key = "scores." + given.name,
                                  .name = given.name,
                                  .lower_is_better = std::ranges::count(config_.lower_is_better, given.name) > 0,
@@ -126,17 +125,6 @@ class Measurement {
         throw UserError(fmt::format("--lower-is-better {}: no --scores has this name", name), "check the name");
       }
     }
-  }
-
-  void add_system(const std::string& name, const std::string& description, const UserError& if_known) {
-    const std::size_t output = runs_.size() + systems_.size() - num_trained_;
-    add_system_without_model(systems_, result_, output, name, description, if_known);
-  }
-
-  bool has_model(const SystemRuns& system) const { return system.runs[0] < runs_.size(); }
-  // The first run of a system with a model; nullptr of others.
-  const TrainedRun* first_run(const SystemRuns& system) const {
-    return has_model(system) ? &runs_[system.runs[0]] : nullptr;
   }
 
   ScoreConfig scoring() const {
@@ -170,21 +158,19 @@ class Measurement {
       outputs_.emplace_back().translations = best_translations(search, runs_[0].run, set_.sources);
     }
     for (const SystemRuns& system : systems_) set_.outputs.push_back(outputs_[system.runs[0]].texts());
-    note_conditions();
+    note_conditions(config_.test);
+    note_texts();
   }
 
-  void note_conditions() {
+  void note_texts() {
     std::vector<std::string>& notes = result_.notes;
-    note_if_alone(systems_, notes);
-    const std::vector<SystemRuns> trained(systems_.begin(), systems_.begin() + num_trained_);
-    std::ranges::move(notes_on_conditions(conditions_of(runs_), trained, config_.test), std::back_inserter(notes));
-    if (const auto blank = std::ranges::count_if(set_.sources, is_blank); blank > 0 && !trained.empty()) {
+    if (const auto blank = std::ranges::count_if(set_.sources, is_blank); blank > 0 && num_trained_ > 0) {
       notes.push_back(
           fmt::format("The source has {}, which no search translates: log-probabilities per sentence are "
                       "without them.",
                       counted(blank, "blank line")));
     }
-    for (const SystemRuns& system : trained) {
+    for (const SystemRuns& system : trained()) {
       const SystemOutputs& outputs = outputs_[system.runs[0]];
       const ScoreTally& scored = outputs.references;
       const Seq2SeqImpl& model = *runs_[system.runs[0]].run.model;
@@ -201,8 +187,8 @@ class Measurement {
     }
   }
 
-  void measure_systems() {
-    const metrics::Resamples samples = resamples_for(set_.sources.size(), pairs_among(systems_.size()));
+  void score_outputs() {
+    const metrics::Resamples samples = resamples(set_.sources.size());
     const auto threads = static_cast<int>(num_workers(config_.translator.workers));
     const std::vector<Lines> references = {set_.references};
     for (const SystemOutputs& outputs : outputs_) {
@@ -216,36 +202,12 @@ class Measurement {
         scored.push_back(with_resamples(given.rows(scored_.size() - 1), samples));
       }
     }
-    for (const SystemRuns& system : systems_) {
-      System& shown = result_.systems.emplace_back(
-          System{.name = system.name, .description = system.description, .only_text = !has_model(system)});
-      for (const std::size_t output : system.runs) shown.runs.push_back(measured(output));
-    }
-  }
-
-  MeasuredRun measured(std::size_t number) const {
-    MeasuredRun shown;
-    for (const ScoredOutput& scored : scored_[number]) shown.quality.scores.push_back(estimate_of(scored));
-    if (number >= runs_.size()) {
-      const std::size_t given = number - runs_.size();
-      shown.facts.path = given < inputs_.given.size() ? inputs_.given[given].file : runs_[0].facts.path;
-      return shown;
-    }
-    const TrainedRun& trained = runs_[number];
-    const SystemOutputs& outputs = outputs_[number];
-    shown.facts = trained.facts;
-    shown.quality.perplexity_piece = outputs.references.perplexity_by_piece();
-    shown.quality.perplexity_word = outputs.references.perplexity_by_word();
-    shown.cost = cost_of(trained, outputs, set_.sources, config_.translator);
-    shown.curve = trained.curve;
-    shown.watched = trained.watched;
-    return shown;
   }
 
   void break_down() {
     result_.where.push_back(by_length(set_, *metrics_[0]));
-    const Lines training = training_text_or_note(config_.train, conditions_of(runs_), result_.notes);
-    if (!training.empty()) result_.where.push_back(by_frequency(set_, count_frequencies(training.back())));
+    const Lines training = training_text();
+    if (!training.empty()) result_.where.push_back(by_frequency(set_, count_frequencies({training.back()})));
     result_.where.push_back(by_copying(set_));
     result_.where.push_back(by_position(set_));
     result_.ngrams = ngram_differences(set_);
@@ -257,7 +219,7 @@ class Measurement {
       for (std::size_t s = 0; s < systems_.size(); ++s) {
         if (!has_model(systems_[s])) continue;
         log::info("{}: {} of {}", systems_[s].name, counted(std::ssize(file.pairs), "minimal pair"), file.name);
-        scores[s] = score_each(first_run(systems_[s])->run, file.pairs, scoring());
+        scores[s] = score_each(first_run(systems_[s]).run, file.pairs, scoring());
       }
       result_.contrasts.push_back(contrast_set(file, scores));
     }
@@ -277,7 +239,7 @@ class Measurement {
       result_.beams.emplace_back();
       result_.attention.emplace_back();
       if (!has_model(systems_[i])) continue;
-      const TranslationRun& run = first_run(systems_[i])->run;
+      const TranslationRun& run = first_run(systems_[i]).run;
       log::info("{}: scoring all translations, and beams up to {}", systems_[i].name, kComparedBeams.back());
       const std::int64_t passes = systems_.size() + kComparedBeams.size();
       WorkProgress progress({.unit = "sentences", .total = std::ssize(set_.sources) * passes});
@@ -310,14 +272,14 @@ class Measurement {
     Probe& probe = result_.probe.emplace();
     for (const SystemRuns& system : systems_) {
       SystemProbe& measured = probe.systems.emplace_back();
-      const TrainedRun* trained = first_run(system);
-      if (trained == nullptr) continue;
+      if (!has_model(system)) continue;
+      const TrainedRun& trained = first_run(system);
       log::info("{}: probes", system.name);
       if (!sources.empty()) {
-        measured.reach = gradient_reach_of_checkpoints(trained->directory, sources, references, kFarthestReach);
+        measured.reach = gradient_reach_of_checkpoints(trained.directory, sources, references, kFarthestReach);
       }
       refuse_if_stopped();
-      measured.step_time = step_times(trained->run);
+      measured.step_time = step_times(trained.run);
       refuse_if_stopped();
     }
     if (!inputs_.gold.empty()) {
@@ -347,13 +309,12 @@ class Measurement {
     std::vector<const TranslationRun*> models;
     for (std::size_t system = 0; system < systems_.size(); ++system) {
       const bool attends = !result_.attention[system].empty();
-      models.push_back(attends ? &first_run(systems_[system])->run : nullptr);
+      models.push_back(attends ? &first_run(systems_[system]).run : nullptr);
     }
     add_attention(result_, models,
                   {.threshold = config_.translator.search.attention_threshold, .all = config_.all_attention});
   }
 
-  const CompareConfig& config_;
   const CutWeights cut_{config_.translator.search.attention_threshold};
   std::vector<std::unique_ptr<metrics::Metric>> metrics_;
   std::vector<GivenScores> given_scores_;  // in result_.metrics and scored_ after metrics_
@@ -361,12 +322,7 @@ class Measurement {
   ComparedInputs inputs_;
   std::vector<PairsFile> contrasts_;
   std::vector<NamedSearch> searches_;
-  std::vector<TrainedRun> runs_;
-  std::vector<SystemOutputs> outputs_;  // of all runs, then of the systems without a model, then of searches
-  std::vector<SystemRuns> systems_;
-  std::size_t num_trained_ = 0;                    // systems with a model
-  std::vector<std::vector<ScoredOutput>> scored_;  // [output][metric]
-  Comparison result_;
+  std::vector<SystemOutputs> outputs_;
 };
 
 }  // namespace

@@ -1,5 +1,4 @@
-// The measurements of `attend compare`: runs of `attend train` and given translations of one test set, in one
-// Comparison; language_comparison.hpp has those of language models, task_comparison.hpp those of encoders.
+// The measurements of `attend compare`: of translation runs, language models and encoders.
 #pragma once
 
 #include <string>
@@ -137,10 +136,10 @@ struct CompareConfig {
     void group(std::string_view title) { visit.group(title, of_search); }
     template <class T>
     void operator()(std::string_view name, T& value, const Option& traits) {
-      const SearchConfig& search = translator.search;
+      const SearchConfig& ranking = translator.search;
       const auto is = [&](const auto& member) { return static_cast<const void*>(&member) == &value; };
-      if (is(search.length_penalty_kind) || is(search.coverage_penalty) || is(search.diverse_groups) ||
-          is(search.diversity)) {
+      if (is(ranking.length_penalty_kind) || is(ranking.coverage_penalty) || is(ranking.diverse_groups) ||
+          is(ranking.diversity)) {
         return;
       }
       if (is(translator.threads)) visit.group("Speed", of_threads);
@@ -160,7 +159,20 @@ std::string_view kind_of_comparison(const CompareConfig& config);
 // Interrupted after SIGINT or SIGTERM.
 void refuse_if_stopped();
 
-// UserError for runs or texts that cannot be compared. Interrupted after SIGINT or SIGTERM.
+// Each throws UserError for runs or texts that cannot be compared. Interrupted after SIGINT or SIGTERM.
+
+// Runs of `attend train`, other searches and given translations, on one test set.
 Comparison compare(const CompareConfig& config);
+
+// Runs of `attend pretrain --objective causal` on the documents of a test text.
+LanguageComparison compare_language(const CompareConfig& config);
+
+// Runs of `attend finetune` and predictions of other programs, on the records of a task.
+TaskComparison compare_tasks(const CompareConfig& config);
+
+// Other runs of `attend pretrain`, on a text: the held-out loss and accuracy of the same masked tokens, the masks of
+// the BERT paper, in sequences of the same length; with --objective permuted, of tokens in the same orders. UserError
+// for runs of different vocabularies or objectives.
+TaskComparison compare_masked(const CompareConfig& config);
 
 }  // namespace attend

@@ -1,4 +1,4 @@
-// The texts that a comparison reads.
+// The texts that a comparison reads, and scores of them that were made elsewhere.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 
 #include "data/text/word_alignment.hpp"
 #include "data/tokenizer/tokenizer.hpp"
+#include "eval/metrics/metric.hpp"
 
 namespace attend {
 
@@ -38,6 +39,35 @@ struct ComparedInputs {
 // UserError naming the file for texts that are empty or do not have one line for each source sentence.
 ComparedInputs read_compared_inputs(const std::vector<std::string>& test, const GoldConfig& gold,
                                     const std::vector<std::string>& hypotheses);
+
+// Scores of sentences by a metric that attend lacks, or by people: COMET, adequacy. A score of a test set is their
+// mean.
+//
+//   COMET of two systems and three sentences, in a file of --scores COMET=FILE:
+//
+//     0.81 0.79
+//     0.64 0.70
+//     0.92 0.88       0.79 and 0.79: no difference
+class GivenScores : public metrics::Measure {
+ public:
+  // Reads lines of a number for each output, between white space. UserError naming the file and the line for other
+  // lines, numbers that are not finite, and a number of lines that is not `sentences`.
+  GivenScores(std::string name, const std::string& file, std::size_t outputs, std::size_t sentences);
+
+  // Rows of a score and 1.
+  std::size_t width() const override { return 2; }
+  double value(std::span<const double> statistics) const override { return statistics[0] / statistics[1]; }
+  std::string name() const override { return name_; }
+
+  // Of one output's sentences; refers to this object.
+  metrics::Rows rows(std::size_t output) const;
+  // So many that scores up to 1 keep four digits: 2, or 4.
+  int decimals() const;
+
+ private:
+  std::string name_;
+  std::vector<std::vector<double>> scores_;  // [sentence][output]
+};
 
 // The test text of a comparison of language models: documents in words, which models of all vocabularies share, and in
 // the pieces of one vocabulary.

@@ -1,31 +1,27 @@
-#include "analysis/language_comparison.hpp"
-
+// The measurements of `attend compare` for runs of `attend pretrain --objective causal`, on the documents of a test
+// text.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "analysis/breakdowns.hpp"
 #include "analysis/compared_inputs.hpp"
+#include "analysis/compared_runs.hpp"
 #include "analysis/context_loss.hpp"
-#include "analysis/pair_tests.hpp"
-#include "analysis/run_groups.hpp"
 #include "analysis/trained_run.hpp"
 #include "core/log.hpp"
-#include "core/process.hpp"
 #include "core/text.hpp"
 #include "data/text/documents.hpp"
 #include "eval/language_score.hpp"
-#include "eval/metrics/significance.hpp"
 #include "eval/metrics/tokenizers.hpp"
-#include "models/layers/weights_io.hpp"
 
 namespace attend {
 namespace {
@@ -41,9 +37,9 @@ struct ReadText {
   double loss = 0;
 };
 
-class LanguageMeasurement {
+class LanguageMeasurement : ComparedRuns<TrainedLanguageRun, LanguageComparison> {
  public:
-  explicit LanguageMeasurement(const CompareConfig& config) : config_(config) {
+  explicit LanguageMeasurement(const CompareConfig& config) : ComparedRuns(config) {
     result_.units = {.segment = "document", .token = "token", .word = "word", .text = "test text"};
     result_.metrics = {{.key = "perplexity_word",
                         .name = perplexity_.name(),
@@ -59,12 +55,14 @@ class LanguageMeasurement {
 
   LanguageComparison run() {
     read_test_text();
-    systems_ = load_systems(config_, runs_, result_);
+    load_runs();
     for (TrainedLanguageRun& run : runs_) read(run);
     note_conditions();
-    measure_systems();
-    result_.tests = test_pairs(systems_, scored_, result_.metrics);
-    result_.levels = levels_reached(conditions_of(runs_), result_.systems);
+    note_unknown_pieces();
+    score_texts();
+    measure_systems([&](MeasuredRun& run, std::size_t number) {
+      run.quality.perplexity_piece = std::exp(texts_[number].loss / static_cast<double>(texts_[number].num_pieces));
+    });
     break_down();
     measure_contrasts();
     measure_contexts();
@@ -73,14 +71,11 @@ class LanguageMeasurement {
   }
 
  private:
-  const TrainedLanguageRun& first_run(const SystemRuns& system) const { return runs_[system.runs[0]]; }
   const ReadText& text_of(const SystemRuns& system) const { return texts_[system.runs[0]]; }
 
   void read_test_text() {
     documents_ = read_test_documents(config_.test);
     contrasts_ = read_pairs_files(config_.contrast, PairsOf::texts);
-    record_making(result_);
-    result_.processor = processor_name();
     TestText& test = result_.test;
     test = {.files = name_of_files(config_.test), .documents = std::ssize(documents_)};
     for (const TestDocument& document : documents_) {
@@ -113,15 +108,11 @@ class LanguageMeasurement {
   // The words of the text and the ends of its documents.
   std::int64_t num_words() const { return result_.test.words + result_.test.documents; }
 
-  void note_conditions() {
-    std::vector<std::string>& notes = result_.notes;
-    note_if_alone(systems_, notes);
-    std::ranges::move(notes_on_conditions(conditions_of(runs_), systems_, {}, result_.units),
-                      std::back_inserter(notes));
+  void note_unknown_pieces() {
     for (const SystemRuns& system : systems_) {
       const ReadText& text = text_of(system);
       if (text.num_unknown == 0) continue;
-      notes.push_back(fmt::format(
+      result_.notes.push_back(fmt::format(
           "{}: its vocabulary lacks {:.1f} % of the pieces of the test text. Each is read as <unk>, a single piece "
           "that is easy to predict, so its numbers are too low to be compared with those of a vocabulary that can "
           "spell every word.",
@@ -129,8 +120,8 @@ class LanguageMeasurement {
     }
   }
 
-  void measure_systems() {
-    const metrics::Resamples samples = resamples_for(documents_.size(), pairs_among(systems_.size()));
+  void score_texts() {
+    const metrics::Resamples samples = resamples(documents_.size());
     for (const ReadText& text : texts_) {
       std::vector<ScoredOutput>& scored = scored_.emplace_back();
       metrics::Rows words(perplexity_), bytes(bits_);
@@ -141,20 +132,6 @@ class LanguageMeasurement {
       }
       for (const metrics::Rows& rows : {words, bytes}) scored.push_back(with_resamples(rows, samples));
     }
-    for (const SystemRuns& system : systems_) {
-      System& shown = result_.systems.emplace_back(System{.name = system.name, .description = system.description});
-      for (const std::size_t run : system.runs) shown.runs.push_back(measured(run));
-    }
-  }
-
-  MeasuredRun measured(std::size_t number) const {
-    const TrainedLanguageRun& trained = runs_[number];
-    const ReadText& text = texts_[number];
-    MeasuredRun shown{.facts = trained.facts, .cost = trained.cost, .curve = trained.curve};
-    shown.cost.parameters = count_parameters(*trained.run.model);
-    for (const ScoredOutput& scored : scored_[number]) shown.quality.scores.push_back(estimate_of(scored));
-    shown.quality.perplexity_piece = std::exp(text.loss / static_cast<double>(text.num_pieces));
-    return shown;
   }
 
   // The mean loss of the words of each group, without the ends of documents, with intervals over documents.
@@ -185,37 +162,22 @@ class LanguageMeasurement {
       BreakdownGroup& shown = breakdown.groups.emplace_back(BreakdownGroup{.name = names[group]});
       for (const Sum& sum : sums[group][0]) shown.count += static_cast<std::int64_t>(sum.words);
       for (const std::vector<Sum>& of_system : sums[group]) {
-        const auto mean_of = [&](const auto& chosen) {
+        shown.values.push_back(estimate_over(documents, [&](std::span<const std::size_t> chosen) {
           Sum all;
           for (const std::size_t i : chosen) all.loss += of_system[i].loss, all.words += of_system[i].words;
           return all.loss / all.words;
-        };
-        shown.values.push_back(estimate(documents, mean_of));
+        }));
       }
     }
     result_.where.push_back(std::move(breakdown));
   }
 
-  // A mean over n items, with its interval; `mean_of` receives the numbers of the items.
-  template <class MeanOf>
-  static Estimate estimate(std::size_t n, const MeanOf& mean_of) {
-    std::vector<std::size_t> all(n);
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    const metrics::Interval interval = metrics::bootstrap(n, mean_of);
-    return {.value = mean_of(all), .low = interval.low, .high = interval.high};
-  }
-
   void break_down() {
-    const std::vector<std::string> files = training_text_or_note(config_.train, conditions_of(runs_), result_.notes);
-    if (!files.empty()) {
-      WordFrequencies frequencies;
-      for (const std::string& file : files) {
-        for (const auto& [word, count] : count_frequencies(file)) frequencies[word] += count;
-      }
+    if (const std::vector<std::string> files = training_text(); !files.empty()) {
+      const WordFrequencies frequencies = count_frequencies(files);
       add_breakdown({.id = "frequency", .title = "Frequency of the word in the training text"}, frequency_names(),
                     [&](std::size_t d, std::size_t word) {
-                      const auto found = frequencies.find(without_marks(documents_[d].words[word]));
-                      return frequency_group(found == frequencies.end() ? 0 : found->second);
+                      return frequency_group(frequencies, without_marks(documents_[d].words[word]));
                     });
     }
     add_breakdown({.id = "position", .title = "Place in the document"},
@@ -282,7 +244,7 @@ class LanguageMeasurement {
         }
         const std::vector<double> losses =
             losses_after(*first_run(systems_[s]).run.model, streams[s], words, context.tokens);
-        context.loss.emplace_back(estimate(losses.size(), [&](const auto& chosen) {
+        context.loss.emplace_back(estimate_over(losses.size(), [&](std::span<const std::size_t> chosen) {
           double sum = 0;
           for (const std::size_t i : chosen) sum += losses[i];
           return sum / static_cast<double>(chosen.size());
@@ -313,16 +275,11 @@ class LanguageMeasurement {
     result_.distances = distance_names(distances);
   }
 
-  const CompareConfig& config_;
   PerplexityByWord perplexity_;
   BitsPerByte bits_;
   std::vector<TestDocument> documents_;
   std::vector<PairsFile> contrasts_;
-  std::vector<TrainedLanguageRun> runs_;
   std::vector<ReadText> texts_;  // parallel to runs_
-  std::vector<SystemRuns> systems_;
-  std::vector<std::vector<ScoredOutput>> scored_;  // [run][metric]
-  LanguageComparison result_;
 };
 
 }  // namespace

@@ -6,20 +6,15 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <utility>
 
 #include "analysis/breakdowns.hpp"
-#include "analysis/cost.hpp"
+#include "analysis/compared_runs.hpp"
 #include "analysis/cross_scores.hpp"
-#include "analysis/run_groups.hpp"
-#include "analysis/task_comparison.hpp"
 #include "analysis/trained_run.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
-#include "core/process.hpp"
 #include "data/batch/sources.hpp"
-#include "models/layers/weights_io.hpp"
 
 namespace attend {
 namespace {
@@ -33,13 +28,11 @@ class MaskedAccuracy final : public MeanLoss {
   std::string name() const override { return "Accuracy"; }
 };
 
-class MaskedMeasurement {
+class MaskedMeasurement : ComparedRuns<TrainedBertRun, TaskComparison> {
  public:
-  explicit MaskedMeasurement(const CompareConfig& config) : config_(config) {}
+  using ComparedRuns::ComparedRuns;
 
   TaskComparison run() {
-    record_making(result_);
-    result_.processor = processor_name();
     result_.units = {
         .segment = "sequence", .token = "token", .word = "token", .text = "test text", .predicts_pieces = false};
     result_.metrics = {{.key = "masked_loss",
@@ -48,15 +41,12 @@ class MaskedMeasurement {
                         .meaning = "-log p / masked tokens, in nats",
                         .decimals = 3},
                        {.key = "accuracy", .name = "Accuracy", .meaning = "share of masked tokens"}};
-    systems_ = load_systems(config_, runs_, result_);
+    load_runs();
     check_runs();
     read_text();
-    note_if_alone(systems_, result_.notes);
-    std::ranges::move(notes_on_conditions(conditions_of(runs_), systems_, {}, result_.units),
-                      std::back_inserter(result_.notes));
-    measure_systems();
-    result_.tests = test_pairs(systems_, scored_, result_.metrics);
-    result_.levels = levels_reached(conditions_of(runs_), result_.systems);
+    note_conditions();
+    score_texts();
+    measure_systems([](MeasuredRun&, std::size_t) {});
     for (const SystemRuns& system : systems_) result_.calibration.emplace_back(calibration(scores_[system.runs[0]]));
     if (runs_[0].config.objective == PretrainingKind::masked) break_down();
     return std::move(result_);
@@ -129,8 +119,8 @@ class MaskedMeasurement {
     return ids_M.size(0);
   }
 
-  void measure_systems() {
-    const metrics::Resamples samples = resamples_for(scores_[0].size(), pairs_among(systems_.size()));
+  void score_texts() {
+    const metrics::Resamples samples = resamples(scores_[0].size());
     for (const std::vector<TextScore>& scores : scores_) {
       metrics::Rows loss(loss_), right(accuracy_);
       for (const TextScore& score : scores) {
@@ -141,28 +131,15 @@ class MaskedMeasurement {
       }
       scored_.push_back({with_resamples(loss, samples), with_resamples(right, samples)});
     }
-    for (const SystemRuns& system : systems_) {
-      System& shown = result_.systems.emplace_back(System{.name = system.name, .description = system.description});
-      for (const std::size_t number : system.runs) {
-        const TrainedBertRun& trained = runs_[number];
-        MeasuredRun& run =
-            shown.runs.emplace_back(MeasuredRun{.facts = trained.facts, .cost = trained.cost, .curve = trained.curve});
-        run.cost.parameters = count_parameters(*trained.run.model);
-        for (const ScoredOutput& scored : scored_[number]) run.quality.scores.push_back(estimate_of(scored));
-      }
-    }
   }
 
   void break_down() {
     const std::vector<std::string> names = {"[MASK]", "another token", "the token itself"};
-    FoundByGroup found(names.size(),
-                       std::vector<std::vector<Found>>(systems_.size(), std::vector<Found>(replaced_by_.size())));
+    RecallByGroup recall(names, systems_.size(), replaced_by_.size());
     for (std::size_t s = 0; s < systems_.size(); ++s) {
       for (std::size_t i = 0; i < replaced_by_.size(); ++i) {
         for (std::size_t k = 0; k < replaced_by_[i].size(); ++k) {
-          Found& sequence = found[replaced_by_[i][k]][s][i];
-          ++sequence.all;
-          sequence.found += scores_[systems_[s].runs[0]][i].pieces[k].is_best ? 1 : 0;
+          recall.add(replaced_by_[i][k], s, i, scores_[systems_[s].runs[0]][i].pieces[k].is_best);
         }
       }
     }
@@ -170,19 +147,14 @@ class MaskedMeasurement {
                              .title = "What stands in the place of the token",
                              .measure = "accuracy in percent",
                              .unit = "tokens",
-                             .groups = recall_by_group(names, found)});
+                             .groups = recall.groups()});
   }
 
-  const CompareConfig& config_;
   const MeanLoss loss_;
   const MaskedAccuracy accuracy_;
   std::int64_t length_ = 0;
-  std::vector<TrainedBertRun> runs_;
-  std::vector<SystemRuns> systems_;
   std::vector<std::vector<TextScore>> scores_;         // of each run and sequence
   std::vector<std::vector<std::size_t>> replaced_by_;  // of each sequence and predicted token: the number of a name
-  std::vector<std::vector<ScoredOutput>> scored_;      // [run][metric]
-  TaskComparison result_;
 };
 
 }  // namespace

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <ranges>
 #include <string>
 #include <utility>
 
+#include "analysis/compare.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "eval/forced_decoding.hpp"
@@ -36,9 +38,31 @@ ScoredOutput with_resamples(metrics::Rows rows, const metrics::Resamples& sample
   return output;
 }
 
+ScoredOutput scored_by(const NamedMeasure& measure, bool is_share_of_right, std::size_t records,
+                       const metrics::Resamples& samples) {
+  std::vector<std::size_t> chosen(records);
+  std::iota(chosen.begin(), chosen.end(), std::size_t{0});
+  ScoredOutput scored{.value = 100 * measure.of(chosen), .segments = records, .resampled = {}};
+  if (is_share_of_right) {
+    for (const std::size_t& i : chosen) scored.right.push_back(measure.of({&i, 1}) == 1);
+  }
+  for (const std::vector<std::uint32_t>& sample : samples) {
+    std::ranges::copy(sample, chosen.begin());
+    scored.resampled.push_back(100 * measure.of(chosen));
+  }
+  return scored;
+}
+
 Estimate estimate_of(const ScoredOutput& output) {
   const metrics::Interval interval = metrics::interval_of(output.resampled, output.segments);
   return {.value = output.value, .low = interval.low, .high = interval.high};
+}
+
+Estimate estimate_over(std::size_t n, const std::function<double(std::span<const std::size_t>)>& number) {
+  std::vector<std::size_t> all(n);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const metrics::Interval interval = metrics::bootstrap(n, number);
+  return {.value = number(all), .low = interval.low, .high = interval.high};
 }
 
 TestedChange change_between(const ScoredOutput& before, const ScoredOutput& after) {

@@ -1,8 +1,11 @@
 // Tests of differences between systems, pair by pair.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <numbers>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +15,7 @@
 #include "analysis/report/head_report.hpp"
 #include "analysis/run_groups.hpp"
 #include "data/text/minimal_pairs.hpp"
+#include "eval/answers/answers.hpp"
 #include "eval/metrics/metric.hpp"
 #include "eval/metrics/significance.hpp"
 #include "eval/score.hpp"
@@ -43,6 +47,22 @@ class MeanLoss : public metrics::Measure {
   std::string name() const override { return "Loss by piece"; }
 };
 
+// exp(-log p / words), from rows (-log p in nats, words) of documents; the end of a document counts as a word.
+class PerplexityByWord final : public MeanLoss {
+ public:
+  double value(std::span<const double> statistics) const override { return std::exp(MeanLoss::value(statistics)); }
+  std::string name() const override { return "Perplexity by word"; }
+};
+
+// -log2 p / bytes, from rows (-log p in nats, bytes) of documents.
+class BitsPerByte final : public MeanLoss {
+ public:
+  double value(std::span<const double> statistics) const override {
+    return MeanLoss::value(statistics) / std::numbers::ln2;
+  }
+  std::string name() const override { return "Bits per byte"; }
+};
+
 // One row for each sentence that has pieces.
 metrics::Rows rows_of(const MeanLoss& measure, const std::vector<SentenceLoss>& losses);
 
@@ -58,9 +78,15 @@ struct ScoredOutput {
 // So many that a p-value of the bootstrap can be below 0.05 after Holm's correction for this number of tests.
 metrics::Resamples resamples_for(std::size_t segments, std::size_t tests);
 ScoredOutput with_resamples(metrics::Rows rows, const metrics::Resamples& samples);
+// A metric of the records of a task, in percent; where it is the share of right records, with which are right, so that
+// McNemar's test compares them.
+ScoredOutput scored_by(const NamedMeasure& measure, bool is_share_of_right, std::size_t records,
+                       const metrics::Resamples& samples);
 
 // The score with its interval.
 Estimate estimate_of(const ScoredOutput& output);
+// A number over n items, with its bootstrap interval; `number` receives the indices of items.
+Estimate estimate_over(std::size_t n, const std::function<double(std::span<const std::size_t>)>& number);
 
 // The change from one score to another of the same segments and resamples, with its interval and the p-value of the
 // paired bootstrap, which is not corrected.

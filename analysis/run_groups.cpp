@@ -9,12 +9,13 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <ranges>
 #include <set>
 #include <string_view>
 
-#include "core/bytes.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
+#include "core/bytes.hpp"
 #include "core/text.hpp"
 #include "models/translation/factory.hpp"
 
@@ -324,8 +325,7 @@ std::vector<SystemRuns> group_by_configuration(const std::vector<RunConditions>&
 void rename_systems(std::vector<SystemRuns>& systems, const std::vector<std::string>& names) {
   if (names.empty()) return;
   if (names.size() != systems.size()) {
-    std::vector<std::string> known;
-    for (const SystemRuns& system : systems) known.push_back(system.name);
+    const auto known = systems | std::views::transform(&SystemRuns::name);
     throw UserError(
         fmt::format("--names: {} for {} systems ({})", names.size(), systems.size(), fmt::join(known, ", ")),
         "give one name for each system, in this order");
@@ -335,8 +335,9 @@ void rename_systems(std::vector<SystemRuns>& systems, const std::vector<std::str
 
 std::vector<OptionDifference> option_differences(const std::vector<RunConditions>& runs,
                                                  const std::vector<SystemRuns>& systems) {
-  std::vector<OptionTexts> options;
-  for (const SystemRuns& system : systems) options.push_back(options_of(runs[system.runs[0]]));
+  std::vector<OptionTexts> options(systems.size());
+  std::ranges::transform(systems, options.begin(),
+                         [&](const auto& system) { return options_of(runs[system.runs[0]]); });
   if (runs.empty()) return {};
   std::vector<OptionDifference> differences;
   for (const RecordedOption& option : runs[0].options) {  // in the order of declaration
@@ -430,8 +431,8 @@ std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& r
   for (const SystemRuns& system : systems) note_unequal_runs(notes, runs, system);
   // Batches are cut by pieces, so equal configurations see within a few per cent of the same tokens.
   const auto unequal = [&](const std::string& what, double tolerance, const auto& count_of) {
-    std::vector<double> counts;
-    for (const SystemRuns& system : systems) counts.push_back(static_cast<double>(count_of(first(system)).value_or(0)));
+    std::vector<double> counts(systems.size());
+    std::ranges::transform(systems, counts.begin(), [&](const auto& it) { return count_of(first(it)).value_or(0); });
     const auto [least, most] = std::ranges::minmax(counts);
     if (most - least <= tolerance * most) return;
     note_unless_equal(notes, what, values_of([&](const SystemRuns& system) {
@@ -455,8 +456,8 @@ std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& r
   }
   unequal("The numbers of updates differ", 0.02, [](const RunConditions& run) { return run.cost.updates; });
   const auto seeds_of = [&](const SystemRuns& system) {
-    std::vector<std::int64_t> seeds;
-    for (const std::size_t run : system.runs) seeds.push_back(runs[run].facts.seed.value_or(0));
+    std::vector<std::int64_t> seeds(system.runs.size());
+    std::ranges::transform(system.runs, seeds.begin(), [&](auto run) { return runs[run].facts.seed.value_or(0); });
     std::ranges::sort(seeds);
     return itself(fmt::format("{}", fmt::join(seeds, ", ")));
   };
@@ -475,17 +476,6 @@ std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& r
 bool have_equal_vocabularies(const std::vector<RunConditions>& runs) {
   const auto same = [&](const RunConditions& run) { return run.vocabulary_hash == runs[0].vocabulary_hash; };
   return std::ranges::all_of(runs, same);
-}
-
-void add_system_without_model(std::vector<SystemRuns>& systems, ComparedSystems& compared, std::size_t output,
-                              const std::string& name, const std::string& description, const UserError& if_known) {
-  if (std::ranges::find(systems, name, &SystemRuns::name) != systems.end()) throw UserError(if_known);
-  systems.push_back({.name = name, .description = description, .runs = {output}});
-  for (OptionDifference& difference : compared.differences) difference.values.emplace_back("-");
-}
-
-void note_if_alone(const std::vector<SystemRuns>& systems, std::vector<std::string>& notes) {
-  if (systems.size() == 1) notes.emplace_back("There is only one system: nothing is compared.");
 }
 
 std::string fault_of_training_text(const RunConditions& run) {

@@ -2,16 +2,13 @@
 // that a reader needs before comparing them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "analysis/compare.hpp"
 #include "analysis/report/comparison.hpp"
 #include "analysis/trained_run.hpp"
-#include "core/error.hpp"
-#include "models/run/device.hpp"
 
 namespace attend {
 
@@ -41,8 +38,8 @@ RunConditions conditions_of(const TrainedTextRun& run);
 
 template <class SomeRun>
 std::vector<RunConditions> conditions_of(const std::vector<SomeRun>& runs) {
-  std::vector<RunConditions> all;
-  for (const SomeRun& run : runs) all.push_back(conditions_of(run));
+  std::vector<RunConditions> all(runs.size());
+  std::ranges::transform(runs, all.begin(), [](const SomeRun& run) { return conditions_of(run); });
   return all;
 }
 
@@ -71,34 +68,6 @@ std::vector<LearningRate> learning_rates_of(const std::vector<RunConditions>& ru
 bool have_comparable_losses(const RunConditions& a, const RunConditions& b);
 
 bool have_equal_vocabularies(const std::vector<RunConditions>& runs);
-
-// Loads the runs of a comparison, frozen, into `runs`, groups them, and sets what differs between the systems. A run of
-// several seeds stands for the runs of all.
-template <class SomeRun>
-std::vector<SystemRuns> load_systems(const CompareConfig& config, std::vector<SomeRun>& runs,
-                                     ComparedSystems& compared) {
-  for (const std::string& named : config.runs) {
-    for (const std::filesystem::path& path : runs_of_all_seeds(named)) {
-      runs.push_back(SomeRun::load(path, config.checkpoint, device_named(config.device)));
-      freeze(*runs.back().run.model, config.precision);
-    }
-  }
-  const std::vector<RunConditions> conditions = conditions_of(runs);
-  std::vector<SystemRuns> systems = group_by_configuration(conditions);
-  rename_systems(systems, config.names);
-  compared.differences = option_differences(conditions, systems);
-  compared.learning_rates = learning_rates_of(conditions, systems);
-  compared.equal_vocabularies = have_equal_vocabularies(conditions);
-  return systems;
-}
-
-// Adds a system without a model, whose output has this number, after those of all runs. Throws `if_known` if another
-// one has its name.
-void add_system_without_model(std::vector<SystemRuns>& systems, ComparedSystems& compared, std::size_t output,
-                              const std::string& name, const std::string& description, const UserError& if_known);
-
-// Adds a note if there is only one system.
-void note_if_alone(const std::vector<SystemRuns>& systems, std::vector<std::string>& notes);
 
 // Why the files that the run names as its training text cannot be used as that text: not recorded, missing, or changed
 // since. Empty if they can.

@@ -1,5 +1,5 @@
-#include "analysis/task_comparison.hpp"
-
+// The measurements of `attend compare` for runs of `attend finetune` and predictions of other programs, on the records
+// of a task.
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 #include <spdlog/fmt/fmt.h>
@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -18,38 +17,20 @@
 #include "analysis/attention_output.hpp"
 #include "analysis/breakdowns.hpp"
 #include "analysis/compared_inputs.hpp"
+#include "analysis/compared_runs.hpp"
 #include "analysis/cost.hpp"
 #include "analysis/cross_scores.hpp"
 #include "analysis/explanations.hpp"
-#include "analysis/run_groups.hpp"
 #include "analysis/trained_run.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
-#include "core/process.hpp"
 #include "core/text.hpp"
 #include "data/task/record_format.hpp"
 #include "data/text/lines.hpp"
 #include "eval/attention.hpp"
-#include "eval/metrics/significance.hpp"
 #include "eval/metrics/tokenizers.hpp"
-#include "models/layers/weights_io.hpp"
 
 namespace attend {
-
-ScoredOutput scored_by(const NamedMeasure& measure, bool is_share_of_right, std::size_t records,
-                       const metrics::Resamples& samples) {
-  std::vector<std::size_t> chosen(records);
-  std::iota(chosen.begin(), chosen.end(), std::size_t{0});
-  ScoredOutput scored{.value = 100 * measure.of(chosen), .segments = records, .resampled = {}};
-  if (is_share_of_right) {
-    for (const std::size_t& i : chosen) scored.right.push_back(measure.of({&i, 1}) == 1);
-  }
-  for (const std::vector<std::uint32_t>& sample : samples) {
-    std::ranges::copy(sample, chosen.begin());
-    scored.resampled.push_back(100 * measure.of(chosen));
-  }
-  return scored;
-}
 
 namespace {
 
@@ -130,16 +111,15 @@ std::set<std::string_view> set_of_words(const std::string& text) {
   return {words.begin(), words.end()};
 }
 
-class TaskMeasurement {
+class TaskMeasurement : ComparedRuns<TrainedTextRun, TaskComparison> {
  public:
-  explicit TaskMeasurement(const CompareConfig& config) : config_(config) {}
+  using ComparedRuns::ComparedRuns;
 
   TaskComparison run() {
-    load_runs();
+    load_systems();
     answer_all();
-    measure_systems();
-    result_.tests = test_pairs(systems_, scored_, result_.metrics);
-    result_.levels = levels_reached(conditions_of(runs_), result_.systems);
+    score_answers();
+    measure_systems([&](MeasuredRun& run, std::size_t number) { add_cost_of_use(run.cost, number); });
     break_down();
     count_decisions();
     add_texts();
@@ -157,12 +137,9 @@ class TaskMeasurement {
     double seconds = 0;
   };
 
-  void load_runs() {
-    record_making(result_);
-    result_.processor = processor_name();
+  void load_systems() {
     given_ = parse_named_files("--hypothesis", "other=labels.txt", config_.hypothesis);
-    systems_ = load_systems(config_, runs_, result_);
-    num_trained_ = systems_.size();
+    load_runs();
     const std::string& file = config_.test[0];
     if (runs_.empty()) {
       task_ = find_task(config_.task);
@@ -175,10 +152,9 @@ class TaskMeasurement {
     test_ = read_texts(file, task_, Labelled::yes);
     if (task_.kind == TaskKind::spans) task_.may_lack_answers = test_.questions.may_lack_answers;
     for (const GivenSystem& given : given_) {
-      const std::size_t output = runs_.size() + systems_.size() - num_trained_;
-      add_system_without_model(systems_, result_, output, given.name, "predictions in " + given.file,
-                               UserError(fmt::format("--hypothesis {}={}: a run has this name", given.name, given.file),
-                                         "give the predictions another name"));
+      add_system(given.name, given.file, "predictions in " + given.file,
+                 UserError(fmt::format("--hypothesis {}={}: a run has this name", given.name, given.file),
+                           "give the predictions another name"));
     }
     for (std::size_t i = 0; i < static_cast<std::size_t>(test_.size()); ++i) texts_.push_back(parts_of(test_, i));
     result_.units = {.segment = is_of_sequences(task_.kind)     ? "text"
@@ -271,17 +247,9 @@ class TaskMeasurement {
           {.key = measure.name, .name = std::string(metric.name), .meaning = std::string(metric.meaning)});
     }
     note_conditions();
-  }
-
-  void note_conditions() {
-    std::vector<std::string>& notes = result_.notes;
-    note_if_alone(systems_, notes);
-    const std::vector<SystemRuns> trained(systems_.begin(),
-                                          systems_.begin() + static_cast<std::ptrdiff_t>(num_trained_));
-    std::ranges::move(notes_on_conditions(conditions_of(runs_), trained, {}, result_.units), std::back_inserter(notes));
-    for (const SystemRuns& system : trained) {
+    for (const SystemRuns& system : trained()) {
       const TaskSplit& split = *outputs_[system.runs[0]].split;
-      if (split.num_cut > 0) notes.push_back(fmt::format("{}: {}.", system.name, split.report()));
+      if (split.num_cut > 0) result_.notes.push_back(fmt::format("{}: {}.", system.name, split.report()));
     }
   }
 
@@ -290,9 +258,9 @@ class TaskMeasurement {
     return metric == "exact" || (metric == "accuracy" && task_.kind != TaskKind::tags);
   }
 
-  void measure_systems() {
+  void score_answers() {
     const auto records = static_cast<std::size_t>(test_.size());
-    const metrics::Resamples samples = resamples_for(records, pairs_among(systems_.size()));
+    const metrics::Resamples samples = resamples(records);
     for (const Output& output : outputs_) {
       std::vector<ScoredOutput>& scored = scored_.emplace_back();
       for (const NamedMeasure& measure : output.measures) {
@@ -300,32 +268,15 @@ class TaskMeasurement {
         scored.push_back(scored_by(measure, counts_right(measure.name), records, samples));
       }
     }
-    for (std::size_t s = 0; s < systems_.size(); ++s) {
-      System& shown = result_.systems.emplace_back(
-          System{.name = systems_[s].name, .description = systems_[s].description, .only_text = s >= num_trained_});
-      for (const std::size_t run : systems_[s].runs) shown.runs.push_back(measured(run));
-    }
   }
 
-  MeasuredRun measured(std::size_t number) const {
-    MeasuredRun shown;
-    for (const ScoredOutput& scored : scored_[number]) shown.quality.scores.push_back(estimate_of(scored));
-    if (number >= runs_.size()) {
-      shown.facts.path = given_[number - runs_.size()].file;
-      return shown;
-    }
-    const TrainedTextRun& trained = runs_[number];
+  void add_cost_of_use(Cost& cost, std::size_t number) const {
     const Output& output = outputs_[number];
-    shown.facts = trained.facts;
-    shown.cost = trained.cost;
-    shown.curve = trained.curve;
     double tokens = 0;
     for (const Sample& sample : output.split->samples) tokens += static_cast<double>(sample.ids.size());
     const auto samples = static_cast<double>(output.split->samples.size()), records = static_cast<double>(test_.size());
-    shown.cost.parameters = count_parameters(*trained.run.model);
-    shown.cost.flops_per_sentence = flops_per_text(trained.run, tokens / samples) * samples / records;
-    shown.cost.texts_per_second = records / output.seconds;
-    return shown;
+    cost.flops_per_sentence = flops_per_text(runs_[number].run, tokens / samples) * samples / records;
+    cost.texts_per_second = records / output.seconds;
   }
 
   // The output of a system's first run.
@@ -347,12 +298,11 @@ class TaskMeasurement {
   }
 
   static Estimate estimate(const Records& records, const std::function<double(NamedMeasure::Subset)>& measure) {
-    const metrics::Interval interval = metrics::bootstrap(records.size(), [&](std::span<const std::size_t> drawn) {
+    return estimate_over(records.size(), [&](std::span<const std::size_t> drawn) {
       Records chosen;
       for (const std::size_t i : drawn) chosen.push_back(records[i]);
       return 100 * measure(chosen);
     });
-    return {.value = 100 * measure(records), .low = interval.low, .high = interval.high};
   }
 
   void break_down() {
@@ -401,7 +351,7 @@ class TaskMeasurement {
 
   // By the rarest word of a text, or of tags by their words.
   void by_frequency() {
-    const Lines files = training_text_or_note(config_.train, conditions_of(runs_), result_.notes);
+    const Lines files = training_text();
     if (files.empty()) return;
     WordFrequencies frequencies;
     for (const std::string& file : files) {
@@ -412,10 +362,6 @@ class TaskMeasurement {
         }
       }
     }
-    const auto group_of = [&](const std::string& word) {
-      const auto found = frequencies.find(word);
-      return frequency_group(found == frequencies.end() ? 0 : found->second);
-    };
     const Lines& names = frequency_names();
     if (task_.kind != TaskKind::tags) {
       Groups groups;
@@ -423,22 +369,21 @@ class TaskMeasurement {
       for (std::size_t i = 0; i < texts_.size(); ++i) {
         std::size_t rarest = names.size() - 1;
         for (const std::string& part : texts_[i]) {
-          for (const std::string& word : words_of_text(part, task_.kind)) rarest = std::min(rarest, group_of(word));
+          for (const std::string& word : words_of_text(part, task_.kind))
+            rarest = std::min(rarest, frequency_group(frequencies, word));
         }
         groups[rarest].second.push_back(i);
       }
       return add_breakdown("frequency", "Frequency of the rarest word in the training set", groups);
     }
-    FoundByGroup found(names.size(),
-                       std::vector<std::vector<Found>>(systems_.size(), std::vector<Found>(texts_.size())));
+    RecallByGroup recall(names, systems_.size(), texts_.size());
     for (std::size_t s = 0; s < systems_.size(); ++s) {
       for (std::size_t i = 0; i < texts_.size(); ++i) {
         const std::vector<Decision> decisions = first(s).answers->decisions(i);
         for (std::size_t word = 0; word < decisions.size(); ++word) {
           if (task_.chunks && test_.sentences[i].tags[word] == "O") continue;
-          Found& sentence = found[group_of(test_.sentences[i].tokens[word])][s][i];
-          ++sentence.all;
-          sentence.found += decisions[word].right ? 1 : 0;
+          const std::size_t group = frequency_group(frequencies, test_.sentences[i].tokens[word]);
+          recall.add(group, s, i, decisions[word].right);
         }
       }
     }
@@ -446,7 +391,7 @@ class TaskMeasurement {
                              .title = "Frequency of the word in the training set",
                              .measure = "right tags in percent",
                              .unit = task_.chunks ? "words in chunks" : "words",
-                             .groups = recall_by_group(names, found)});
+                             .groups = recall.groups()});
   }
 
   // F1 of each type of chunk: of tags without those of other types.
@@ -569,17 +514,11 @@ class TaskMeasurement {
     }
   }
 
-  const CompareConfig& config_;
   LabelledTask task_;
   TaskSplit test_;            // without samples
   std::vector<Lines> texts_;  // the one or two texts of each record
   std::vector<GivenSystem> given_;
-  std::vector<TrainedTextRun> runs_;
-  std::vector<Output> outputs_;  // of all runs, then of the given systems
-  std::vector<SystemRuns> systems_;
-  std::size_t num_trained_ = 0;                    // systems with a model
-  std::vector<std::vector<ScoredOutput>> scored_;  // [output][metric]
-  TaskComparison result_;
+  std::vector<Output> outputs_;
 };
 
 }  // namespace

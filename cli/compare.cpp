@@ -11,9 +11,7 @@
 #include <string_view>
 
 #include "analysis/compare.hpp"
-#include "analysis/language_comparison.hpp"
 #include "analysis/report/json.hpp"
-#include "analysis/task_comparison.hpp"
 #include "cli/command.hpp"
 #include "cli/report_directory.hpp"
 #include "core/command_line.hpp"

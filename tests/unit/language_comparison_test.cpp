@@ -1,7 +1,5 @@
 // The measurements of a comparison of language models, on models whose answers are known: one that sees the last token
 // alone, Transformers that see a window, and models that read step by step.
-#include "analysis/language_comparison.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,7 +1,5 @@
 // The statistics of a comparison of encoders on cases whose answers are known, answers of other programs, and the cost
 // of a text.
-#include "analysis/task_comparison.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 
 #include "analysis/cost.hpp"
 #include "analysis/cross_scores.hpp"
+#include "analysis/pair_tests.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
 #include "data/task/samples.hpp"

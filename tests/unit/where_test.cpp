@@ -127,9 +127,9 @@ TEST(WhereSystemsDiffer, SmallGroupsHaveWideIntervalsOrNone) {
 TEST(WhereSystemsDiffer, FrequenciesAreOfTheWordsThatBleuCounts) {
   const TemporaryDirectory directory;
   std::ofstream(directory / "text") << "A dog, a dog.\ndog\n";
-  const WordFrequencies frequencies = count_frequencies(directory / "text");
+  const WordFrequencies frequencies = count_frequencies({directory / "text"});
   EXPECT_EQ(frequencies, (WordFrequencies{{"A", 1}, {"a", 1}, {"dog", 3}, {",", 1}, {".", 1}}));
-  EXPECT_THROW(count_frequencies(directory / "nowhere"), UserError);
+  EXPECT_THROW(count_frequencies({directory / "nowhere"}), UserError);
 }
 
 // Copied is what both sides have and has a digit or an upper-case letter of any script.
