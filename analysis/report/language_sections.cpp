@@ -44,7 +44,7 @@ class LanguageSections : public SectionMaker {
     Section section{"where", "5. Breakdown", "The loss by groups of words: -log p, the sum over the pieces of a word."};
     for (const Breakdown& breakdown : it_.where) section.add(figure_of(breakdown, 2));
     if (it_.where.empty()) section.add(Paragraph{"The words of the test text were not divided into groups."});
-    add_contrasts(section, it_);
+    add_contrasts(section);
     return section;
   }
 

@@ -155,7 +155,15 @@ class SectionMaker {
   Figure by_group(const std::string& title, const std::string& how_to_read, const std::string& measure, Table numbers,
                   const std::vector<BreakdownGroup>& groups, int decimals) const;
 
+  // Of section 5: the accuracy on minimal pairs, if any, by kind of error and by distance.
+  void add_contrasts(Section& section) const;
+
   const ComparedSystems& it_;
+
+ private:
+  Figure accuracy_by_kind(const ContrastSet& set) const;
+  Figure accuracy_by_distance(const ContrastSet& set) const;
+  Table accuracy_tests(const ContrastSet& set) const;
 };
 
 // The facts, with a sentence about the test set, and sections 1 to 4, of which the third is `cost`. `later` names the
@@ -164,8 +172,6 @@ std::vector<Section> measured_sections(const ComparedSystems& compared, const st
                                        const std::string& later, Section cost);
 std::vector<Section> translation_sections(const Comparison& comparison);  // the facts, and sections 1 to 4
 std::vector<Section> reason_sections(const Comparison& comparison);       // sections 5 to 7
-void add_contrasts(Section& section, const ComparedSystems& compared);    // of section 5: minimal pairs, if any
-Figure depth_figure(const Comparison& comparison);                        // of section 6: gradients and hidden states
 
 // The result of a test between two systems, in words.
 

@@ -54,6 +54,9 @@ SentenceSection sentence_section(const Comparison& comparison) {
   return section;
 }
 
+// Scores that are equal may differ by the rounding of their sums.
+bool is_zero(double difference) { return std::abs(difference) < 1e-9; }
+
 }  // namespace
 
 std::string made_by(const Making& making) { return fmt::format("Made by attend {}, {}", making.attend, making.made); }
@@ -208,6 +211,91 @@ Figure SectionMaker::by_group(const std::string& title, const std::string& how_t
 std::vector<Column> SectionMaker::by_system(std::vector<Column> first, bool is_number) const {
   for (const System& system : systems()) first.push_back({system.name, is_number});
   return first;
+}
+
+void SectionMaker::add_contrasts(Section& section) const {
+  for (const ContrastSet& set : it_.contrasts) {
+    section.add(accuracy_by_kind(set));
+    if (!set.distances.empty()) section.add(accuracy_by_distance(set));
+    if (!set.tests.empty()) section.add(accuracy_tests(set));
+  }
+}
+
+Figure SectionMaker::accuracy_by_kind(const ContrastSet& set) const {
+  const std::string title = "Accuracy on the minimal pairs of " + set.file;
+  std::vector<BreakdownGroup> groups = {{"all", set.all.pairs, set.all.values}};
+  for (const auto& [kind, accuracy] : set.kinds) groups.push_back({kind, accuracy.pairs, accuracy.values});
+  return by_group(title,
+                  "The share of pairs whose better text has the higher probability; guessing gives 50 %. Wilson's "
+                  "95 % intervals, as if the pairs were independent.",
+                  "Accuracy in percent", {title + ", in percent", {{"Kind", false}, {"Pairs"}}}, groups, 1);
+}
+
+Figure SectionMaker::accuracy_by_distance(const ContrastSet& set) const {
+  const std::string title = "Accuracy by distance on the minimal pairs of " + set.file;
+  LineChart chart{title, "Distance", "Accuracy in percent"};
+  Table numbers{title + ", in percent", by_system({{"Distance"}, {"Pairs"}})};
+  for (std::size_t s = 0; s < systems().size(); ++s) chart.series.push_back({name(s), s});
+  for (const auto& [distance, accuracy] : set.distances) {
+    std::vector<TableCell> row{std::to_string(distance), fixed(accuracy.pairs)};
+    for (std::size_t s = 0; s < systems().size(); ++s) {
+      const std::optional<Estimate>& value = accuracy.values[s];
+      chart.series[s].points.push_back({static_cast<double>(distance), value ? value->value : kNotMeasured});
+      row.emplace_back(interval(value, 1));
+    }
+    numbers.rows.push_back(std::move(row));
+  }
+  return {title,
+          "A curve that falls to the right: the model loses what must agree over a distance. Pairs of all kinds "
+          "count, and distances may have different kinds; a file of one kind compares like with like.",
+          {chart},
+          numbers};
+}
+
+Table SectionMaker::accuracy_tests(const ContrastSet& set) const {
+  using Test = ContrastTest;
+  const auto differ = [](const Test& test) { return test.p_holm < kSignificant; };
+  const auto better = [&](const Test& test) {
+    return !differ(test) ? "–" : name(test.only_a > test.only_b ? test.a : test.b);
+  };
+  return table_of(set.tests, fmt::format("McNemar's tests on the minimal pairs of {}", set.file),
+                  {{"Systems", [&](const Test& test) { return name(test.a) + ", " + name(test.b); }},
+                   {"Only the first is right", &Test::only_a, kGrouped},
+                   {"Only the second is right", &Test::only_b, kGrouped},
+                   {"p", &Test::p, kP},
+                   {"p, corrected", &Test::p_holm, kP, {.when = set.tests.size() > 1}},
+                   {"Better", better, {.best_if = differ}}});
+}
+
+std::string verdict_of(const PairTest& test, const std::string& a, const std::string& b) {
+  const auto better = [&](double difference) { return (difference > 0) != test.lower_is_better ? b : a; };
+  const auto size_of = [&](double difference) { return fixed(std::abs(difference), test.decimals); };
+  const double difference = test.difference.value;
+  const auto [least, greatest] = test.p_range();
+  std::string text = fmt::format("{} of {} and {}: ", test.metric, a, b);
+  if (!std::isfinite(difference)) {
+    text += "not compared, since a score is not a finite number.";
+  } else if (is_zero(difference)) {
+    text += "the scores are equal.";
+  } else if (test.p_holm < kSignificant) {
+    text += fmt::format("{} is better by {}, a significant difference on this test set.", better(difference),
+                        size_of(difference));
+  } else if (greatest < kSignificant) {
+    text += fmt::format("the difference of {} is not significant after correction for the number of pairs.",
+                        size_of(difference));
+  } else if (least < kSignificant) {
+    text += fmt::format("the difference of {} is not certain: one test finds it significant and the other does not.",
+                        size_of(difference));
+  } else {
+    text += fmt::format("the difference of {} is not significant; this test set does not show which is better.",
+                        size_of(difference));
+  }
+  if (!test.seeds || !std::isfinite(test.seeds->difference)) return text;
+  const SeedTest& seeds = *test.seeds;
+  if (is_zero(seeds.difference)) return text + " Over seeds, the means are equal.";
+  return text + fmt::format(" Over seeds, the mean of {} is better by {}, {}.", better(seeds.difference),
+                            size_of(seeds.difference),
+                            seeds.p_holm < kSignificant ? "a significant difference" : "which is not significant");
 }
 
 const HeadStatistics* opening_head(const std::vector<HeadStatistics>& heads) {
