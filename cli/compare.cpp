@@ -11,10 +11,8 @@
 #include <string_view>
 
 #include "analysis/compare.hpp"
-#include "analysis/report/json.hpp"
 #include "cli/command.hpp"
 #include "cli/report_directory.hpp"
-#include "core/command_line.hpp"
 #include "core/log.hpp"
 #include "core/process.hpp"
 #include "data/text/lines.hpp"
@@ -46,12 +44,9 @@ std::string left_out(const Comparison& comparison) {
 std::string left_out(const ComparedSystems& /*comparison*/) { return {}; }
 
 template <class SomeComparison>
-void write_report(const ReportConfig& config, SomeComparison (*compare_runs)(const CompareConfig&)) {
+void compare_by(SomeComparison (*compare_runs)(const CompareConfig&), const ReportConfig& config) {
   const auto start = std::chrono::steady_clock::now();
-  ReportDirectory report(config.output);
-  SomeComparison comparison = compare_runs(config.compare);
-  comparison.command = command_line("compare", config);
-  report.commit(section_report(comparison), report_json(comparison));
+  const SomeComparison comparison = write_report("compare", config, [&] { return compare_runs(config.compare); });
   for (const std::string& note : comparison.notes) log::warn("{}", note);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   const auto megabytes = [&](const char* file) {
@@ -70,9 +65,9 @@ void run(const ReportConfig& config, const OptionOrigins& origins) {
   const std::int64_t threads =
       by_workers || origins.given("threads") ? config.compare.translator.threads : num_workers(std::nullopt);
   at::set_num_threads(static_cast<int>(threads));
-  if (by_workers) return write_report(config, compare);
-  if (kind == kLanguageModels) return write_report(config, compare_language);
-  write_report(config, kind == kPretrainedEncoders ? compare_masked : compare_tasks);
+  if (by_workers) return compare_by(compare, config);
+  if (kind == kLanguageModels) return compare_by(compare_language, config);
+  compare_by(kind == kPretrainedEncoders ? compare_masked : compare_tasks, config);
 }
 
 }  // namespace

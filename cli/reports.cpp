@@ -1,16 +1,18 @@
-// attend heads: reports what each attention head of a run, or its recurrent attention, does.
+// attend heads, probe and faithfulness: reports on one run.
 #include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "analysis/faithfulness.hpp"
 #include "analysis/heads.hpp"
-#include "analysis/report/json.hpp"
+#include "analysis/hidden_state_probes.hpp"
 #include "analysis/silencing.hpp"
 #include "cli/command.hpp"
 #include "cli/report_directory.hpp"
-#include "core/command_line.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
@@ -18,6 +20,7 @@
 #include "core/process.hpp"
 #include "core/text.hpp"
 #include "eval/score.hpp"
+#include "eval/workers.hpp"
 #include "models/run/kind.hpp"
 #include "models/run/new_run.hpp"
 
@@ -80,15 +83,16 @@ std::vector<HeadPlace> heads_pruned(const HeadsOfRunConfig& config, HeadReport& 
   return pruned;
 }
 
-void run(const HeadsOfRunConfig& config, const OptionOrigins& /*origins*/) {
+void report_heads(const HeadsOfRunConfig& config, const OptionOrigins& /*origins*/) {
   signals::install();
   at::set_num_threads(static_cast<int>(config.study.scoring.threads));
   if (config.study.prune > 0) refuse_existing(config.study.pruned_run, "--pruned-run");
-  ReportDirectory directory(config.output);
-  HeadReport report = study_heads(config.study);
-  report.command = command_line("heads", config);
-  const std::vector<HeadPlace> pruned = heads_pruned(config, report);
-  directory.commit(section_report(report), report_json(report));
+  std::vector<HeadPlace> pruned;
+  const HeadReport report = write_report("heads", config, [&] {
+    HeadReport measured = study_heads(config.study);
+    pruned = heads_pruned(config, measured);
+    return measured;
+  });
   for (const std::string& note : report.notes) log::warn("{}", note);
   log::info("{}: open index.html", config.output.directory);
   if (pruned.empty()) return;
@@ -96,11 +100,73 @@ void run(const HeadsOfRunConfig& config, const OptionOrigins& /*origins*/) {
   log::info("{}: without {}", config.study.pruned_run, counted(std::ssize(pruned), "head"));
 }
 
+struct ProbeCommandConfig {
+  ProbingConfig probing;
+  ReportOutput output;
+  std::optional<std::int64_t> threads;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Probes");
+    ProbingConfig::visit(self.probing, visit);
+    ReportOutput::visit(self.output, visit);
+    visit("threads", self.threads, {.help = "threads; auto: one per processor", .min = 1, .max = 1024});
+  }
+};
+
+void report_probes(const ProbeCommandConfig& config, const OptionOrigins& /*origins*/) {
+  signals::install();
+  at::set_num_threads(static_cast<int>(num_workers(config.threads)));
+  const Probing probing = write_report("probe", config, [&] { return probe_hidden_states(config.probing); });
+  for (const std::string& note : probing.not_measured) log::warn("{}", note);
+  log::info("{}: open index.html", config.output.directory);
+}
+
+struct FaithfulnessCommandConfig {
+  FaithfulnessConfig measured;
+  ReportOutput output;
+  std::optional<std::int64_t> threads;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Faithfulness");
+    FaithfulnessConfig::visit(self.measured, visit);
+    ReportOutput::visit(self.output, visit);
+    visit("threads", self.threads, {.help = "threads; auto: one per processor", .min = 1, .max = 1024});
+  }
+
+  // Reads the record of the run.
+  Facts facts() const { return {{kRunsOfAttend, trained_by(measured.run)}}; }
+
+  void validate(const OptionOrigins& origins) const {
+    if (!measured.test.empty()) check_two_files("test", measured.test, origins);
+  }
+};
+
+void report_faithfulness(const FaithfulnessCommandConfig& config, const OptionOrigins& /*origins*/) {
+  signals::install();
+  at::set_num_threads(static_cast<int>(num_workers(config.threads)));
+  write_report("faithfulness", config, [&] { return measure_faithfulness(config.measured); });
+  log::info("{}: open index.html", config.output.directory);
+}
+
 }  // namespace
 
 Command heads_command() {
-  return make_command<HeadsOfRunConfig>("heads", "report what each attention head of a run does", run,
+  return make_command<HeadsOfRunConfig>("heads", "report what each attention head of a run does", report_heads,
                                         "runs/transformer --test corpus/valid.en corpus/valid.de --output heads");
+}
+
+Command probe_command() {
+  return make_command<ProbeCommandConfig>("probe", "probe the hidden states of every layer for words' labels and trees",
+                                          report_probes,
+                                          "runs/tiny --data corpus/trees.valid.en.conllu --output probes");
+}
+
+Command faithfulness_command() {
+  return make_command<FaithfulnessCommandConfig>(
+      "faithfulness", "report whether the weights of a run's attention explain its predictions", report_faithfulness,
+      "runs/rnn --test corpus/valid.en corpus/valid.de --output faithfulness");
 }
 
 }  // namespace attend
