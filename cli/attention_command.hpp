@@ -11,7 +11,7 @@
 #include "analysis/attention_arithmetic.hpp"
 #include "analysis/attention_output.hpp"
 #include "cli/input.hpp"
-#include "core/command_line.hpp"
+#include "cli/shell.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"

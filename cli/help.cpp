@@ -249,8 +249,8 @@ std::string options_about(const std::vector<Command>& commands, const std::vecto
   if (found.empty()) {
     std::string asked;
     for (const std::string& word : words) asked += (asked.empty() ? "" : " ") + word;
-    std::vector<std::string_view> names;
-    for (const Command& command : commands) names.push_back(command.name);
+    std::vector<std::string_view> names(commands.size());
+    std::ranges::transform(commands, names.begin(), &Command::name);
     const std::string_view nearest = commands.size() == 1 ? "" : nearest_name(asked, names);
     throw UserError("no option of " + (commands.size() == 1 ? "attend " + commands[0].name : "any command") +
                         " is about \"" + asked + "\"",

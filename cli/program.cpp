@@ -11,8 +11,8 @@
 #include <optional>
 #include <utility>
 
-#include "cli/completion.hpp"
 #include "cli/help.hpp"
+#include "cli/shell.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"

@@ -8,7 +8,7 @@
 #include "analysis/report/json.hpp"
 #include "analysis/report/page.hpp"
 #include "analysis/report/sections.hpp"
-#include "core/command_line.hpp"
+#include "cli/shell.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "core/command_line.hpp"
+#include "cli/shell.hpp"
 #include "core/conditions.hpp"
 #include "tests/support/user_error.hpp"
 

@@ -1,4 +1,4 @@
-#include "cli/completion.hpp"
+#include "cli/shell.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -83,9 +83,26 @@ std::string in_quotes(std::string_view text) {
   return word + "'";
 }
 
+std::string shell_word(const std::string& word) {
+  const auto is_plain = [](unsigned char c) {
+    return c >= 0x80 || std::isalnum(c) != 0 ||
+           std::string_view("-_./:=+,@%").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
+  return in_quotes(word);
+}
+
+std::string shell_words(const OptionValue& value) {
+  const auto* list = std::get_if<std::vector<std::string>>(&value);
+  if (list == nullptr) return " " + shell_word(text_of(value));
+  std::string text;
+  for (const std::string& word : *list) text += " " + shell_word(word);
+  return text;
+}
+
 std::vector<std::string> names_of(const std::vector<Command>& commands) {
-  std::vector<std::string> names;
-  for (const Command& command : commands) names.push_back(command.name);
+  std::vector<std::string> names(commands.size());
+  std::ranges::transform(commands, names.begin(), &Command::name);
   return names;
 }
 
@@ -217,6 +234,23 @@ std::string fish_script(const std::vector<Command>& commands) {
 }
 
 }  // namespace
+
+std::string command_line(std::string_view command, const BoundOptions& options, const BoundOptions& defaults) {
+  std::string line = "attend " + std::string(command), rest;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const BoundOption& option = options[i];
+    const OptionValue value = option.get();
+    if (value == defaults[i].get()) continue;
+    if (option.traits.positional) {
+      line += shell_words(value);
+    } else if (const bool* flag = std::get_if<bool>(&value)) {
+      rest += (*flag ? " --" : " --no-") + std::string(option.name);
+    } else {
+      rest += " --" + std::string(option.name) + shell_words(value);
+    }
+  }
+  return line + rest;
+}
 
 std::string completion_script(const std::vector<Command>& commands, const std::vector<std::string>& words) {
   const std::string shell = words.size() == 1 ? words[0] : "";
