@@ -1,10 +1,11 @@
-// attend train, pretrain and finetune.
+// attend train, pretrain and finetune, and the average of their checkpoints.
 #include <string>
 
 #include "cli/command.hpp"
 #include "core/log.hpp"
 #include "core/process.hpp"
 #include "models/ops/fast/products.hpp"
+#include "train/average.hpp"
 #include "train/finetuning/job.hpp"
 #include "train/memory_limit.hpp"
 #include "train/pretraining/job.hpp"
@@ -54,6 +55,13 @@ Command finetune_command() {
         finetune(config, origins, training_process());
       },
       "--task sentiment --data corpus/sentiment --init-from runs/tiny --run runs/sentiment");
+}
+
+Command average_command() {
+  return make_command<AverageConfig>(
+      "average", "average the weights of checkpoints",
+      [](const AverageConfig& config, const OptionOrigins&) { average_checkpoints(config); },
+      "runs/rnn --last 3 --output runs/mean");
 }
 
 }  // namespace attend
