@@ -15,7 +15,7 @@
 
 #include "core/conditions.hpp"
 #include "core/error.hpp"
-#include "core/bytes.hpp"
+#include "core/files.hpp"
 #include "core/text.hpp"
 #include "models/translation/factory.hpp"
 

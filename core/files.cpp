@@ -2,10 +2,12 @@
 #include "core/files.hpp"
 
 #include <fcntl.h>
+#include <spdlog/fmt/fmt.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +16,7 @@
 #include <cstdio>
 #include <ctime>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <vector>
@@ -107,6 +110,8 @@ void write_all(int file, const fs::path& path, std::span<const std::byte> bytes)
   }
 }
 
+std::string digits_of(XXH128_hash_t hash) { return fmt::format("{:016x}{:016x}", hash.high64, hash.low64); }
+
 // The missing directories of `path`, the deepest first.
 std::vector<fs::path> missing_of(const fs::path& path) {
   std::vector<fs::path> missing;
@@ -146,6 +151,22 @@ std::string read_file(const fs::path& path, std::size_t max_bytes) {
     }
   });
   return content;
+}
+
+std::string hash_hex(std::span<const std::byte> bytes) { return digits_of(XXH3_128bits(bytes.data(), bytes.size())); }
+
+std::string hash_hex_of_file(const fs::path& path) {
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), &XXH3_freeState);
+  XXH3_128bits_reset(state.get());
+  read_blocks(path,
+              [&](std::span<const std::byte> block) { XXH3_128bits_update(state.get(), block.data(), block.size()); });
+  return digits_of(XXH3_128bits_digest(state.get()));
+}
+
+std::string hash_hex_of_files(std::span<const std::string> paths) {
+  std::string hashes;
+  for (const std::string& path : paths) hashes += hash_hex_of_file(path) + "\n";
+  return hash_hex(std::as_bytes(std::span(hashes)));
 }
 
 void write_file_atomic(const fs::path& path, std::string_view bytes) {

@@ -31,6 +31,12 @@ std::string read_file(const std::filesystem::path& path,
 // Passes the content of a file to `take`, block by block. Throws UserError as read_file does.
 void read_blocks(const std::filesystem::path& path, const std::function<void(std::span<const std::byte>)>& take);
 
+// XXH3 with 128 bits, as 32 hexadecimal digits, to recognise equal bytes. Not cryptographic.
+std::string hash_hex(std::span<const std::byte> bytes);
+std::string hash_hex_of_file(const std::filesystem::path& path);
+// The hash of the contents of several files, in this order.
+std::string hash_hex_of_files(std::span<const std::string> paths);
+
 void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
 
 // True if both name the same file, such as "a" and "./a", whether or not it exists.

@@ -10,7 +10,6 @@
 #include <set>
 #include <string>
 
-#include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"

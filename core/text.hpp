@@ -78,6 +78,9 @@ inline bool is_utf8(std::string_view text) {
   return true;
 }
 
+// Bytes as text: base64 (RFC 4648, section 4).
+std::string base64(std::string_view bytes);
+
 // Numbers in text.
 
 // Parses all of `text` as a number, in the C locale, with or without a sign; nullopt if it is not a number, does not

@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "analysis/report/sentence_data.hpp"
-#include "core/bytes.hpp"
+#include "core/text.hpp"
 
 namespace attend {
 namespace {

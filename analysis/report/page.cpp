@@ -11,8 +11,8 @@
 #include "analysis/report/characters.hpp"
 #include "analysis/report/page_files.hpp"
 #include "analysis/report/section_parts.hpp"
-#include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace attend {
 namespace {

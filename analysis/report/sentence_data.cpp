@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace attend {
 

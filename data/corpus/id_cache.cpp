@@ -10,8 +10,8 @@
 #include <memory>
 #include <utility>
 
-#include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "core/log.hpp"
 
 namespace attend {

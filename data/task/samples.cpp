@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/files.hpp"
 #include "data/task/record_format.hpp"
 
 namespace attend {

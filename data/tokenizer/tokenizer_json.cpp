@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"

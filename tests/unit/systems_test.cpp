@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "analysis/trained_run.hpp"
-#include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "models/layers/weights_io.hpp"

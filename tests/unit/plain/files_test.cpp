@@ -11,7 +11,6 @@
 #include <csignal>
 #include <cstring>
 
-#include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"

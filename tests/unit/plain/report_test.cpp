@@ -13,7 +13,6 @@
 #include "analysis/report/page.hpp"
 #include "analysis/report/sections.hpp"
 #include "analysis/report/sentence_data.hpp"
-#include "core/bytes.hpp"
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
