@@ -19,8 +19,7 @@
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "eval/metrics/significance.hpp"
-#include "tests/support/language_comparison.hpp"
-#include "tests/support/task_comparison.hpp"
+#include "tests/support/other_comparisons.hpp"
 
 namespace attend {
 namespace {
@@ -28,16 +27,22 @@ namespace {
 // report.json, the page and the Markdown of a comparison of language models. ATTEND_REPORT_DIR=DIR writes the page
 // there, for people and for tests/browser.
 
-bool language_report_has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
+void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part;
+}
+void expect_no_parts(const std::string& text, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) EXPECT_EQ(text.find(part), std::string::npos) << part;
 }
 
-TEST(LanguageReport, WritesAPageToLookAt) {
+void write_page_to_look_at(const char* name, const SectionReport& report) {
   const char* directory = std::getenv("ATTEND_REPORT_DIR");
   if (directory == nullptr) GTEST_SKIP() << "ATTEND_REPORT_DIR names no directory";
   make_directories(directory);
-  write_file_atomic(std::filesystem::path(directory) / "language.html",
-                    report_page(section_report(synthetic_language_comparison())));
+  write_file_atomic(std::filesystem::path(directory) / name, report_page(report));
+}
+
+TEST(LanguageReport, WritesAPageToLookAt) {
+  write_page_to_look_at("language.html", section_report(synthetic_language_comparison()));
 }
 
 TEST(LanguageReport, JsonHoldsEveryNumber) {
@@ -70,32 +75,24 @@ TEST(LanguageReport, PageHasItsSectionsAndNoSentences) {
     const std::size_t at = page.find("<section id=\"" + id + "\"");
     ASSERT_NE(at, std::string::npos) << id;
     EXPECT_GT(at, last) << id;
-    EXPECT_TRUE(language_report_has(page, "<a href=\"#" + id + "\">")) << id;
+    expect_parts(page, {"<a href=\"#" + id + "\">"});
     last = at;
   }
-  EXPECT_FALSE(language_report_has(page, "id=\"sentences\""));
-  for (const char* text : {"120 documents with 9,876 words and 54,321 bytes", "resampling the test documents",
-                           "Perplexity by piece", "lm is better by 0.104", "Training: tokens per second",
-                           "Pieces per word of the test text", "1.114 <small>(", "Loss by length of context",
-                           "Accuracy on the minimal pairs of english.tsv", "Attention of lm by distance, in percent",
-                           "Without attention: lstm &lt;b&gt;&amp;", "sections 5 and 6 describe"}) {
-    EXPECT_TRUE(language_report_has(page, text)) << text;
-  }
-  for (const char* text : {"sentence", "translation", "target token", "nan", "inf\""}) {
-    const std::string body = page.substr(page.find("<main>"), page.find("</main>") - page.find("<main>"));
-    EXPECT_FALSE(language_report_has(body, text)) << text;
-  }
-  EXPECT_FALSE(language_report_has(page, "Accuracy by distance")) << "the file has no distances";
+  expect_no_parts(page, {"id=\"sentences\""});
+  expect_parts(page, {"120 documents with 9,876 words and 54,321 bytes", "resampling the test documents",
+                      "Perplexity by piece", "lm is better by 0.104", "Training: tokens per second",
+                      "Pieces per word of the test text", "1.114 <small>(", "Loss by length of context",
+                      "Accuracy on the minimal pairs of english.tsv", "Attention of lm by distance, in percent",
+                      "Without attention: lstm &lt;b&gt;&amp;", "sections 5 and 6 describe"});
+  expect_no_parts(page.substr(page.find("<main>"), page.find("</main>") - page.find("<main>")),
+                  {"sentence", "translation", "target token", "nan", "inf\""});
+  expect_no_parts(page, {"Accuracy by distance"});  // the file has no distances
 }
 
 // The same of a comparison of fine-tuned runs.
 
 TEST(TaskReport, WritesAPageToLookAt) {
-  const char* directory = std::getenv("ATTEND_REPORT_DIR");
-  if (directory == nullptr) GTEST_SKIP() << "ATTEND_REPORT_DIR names no directory";
-  make_directories(directory);
-  const TaskComparison it = synthetic_task_comparison();
-  write_file_atomic(std::filesystem::path(directory) / "tasks.html", report_page(section_report(it)));
+  write_page_to_look_at("tasks.html", section_report(synthetic_task_comparison()));
 }
 
 TEST(TaskReport, JsonHoldsEveryNumber) {
@@ -116,35 +113,27 @@ TEST(TaskReport, PageAndMarkdownHaveTheNumbers) {
   const SectionReport report = section_report(it);
   const std::string page = report_page(report), markdown = report_markdown(report);
   const std::string body = page.substr(page.find("<main>"), page.find("</main>") - page.find("<main>"));
-  for (const char* text :
-       {"dev.tsv, classification: 872 texts with 17,046 words", "p, McNemar", "p, bootstrap", "where the test of texts",
-        "<small>(15.0 %)</small>", "Confusion of labels", "Over the labels of the test set",
-        "Texts answered per second", "7. Texts on which systems disagree", "Compared by their predictions alone: other",
-        "Validation loss and Accuracy", "a &lt;i&gt;fine film&lt;/i&gt;", "Expected calibration error"}) {
-    EXPECT_TRUE(language_report_has(body, text)) << text;
-  }
-  for (const char* text : {"erplexity", "ranslation", "randomisation", "nan", "lstm <b>", "nats per piece"}) {
-    EXPECT_FALSE(language_report_has(body, text)) << text;
-  }
-  EXPECT_TRUE(language_report_has(markdown, "| negative | positive | 64 (15.0 %) | 90 (21.0 %) | 103 (24.1 %) |"));
-  EXPECT_TRUE(language_report_has(markdown, "| 1 | 3 |"));
+  expect_parts(body, {"dev.tsv, classification: 872 texts with 17,046 words", "p, McNemar", "p, bootstrap",
+                      "where the test of texts", "<small>(15.0 %)</small>", "Confusion of labels",
+                      "Over the labels of the test set", "Texts answered per second",
+                      "7. Texts on which systems disagree", "Compared by their predictions alone: other",
+                      "Validation loss and Accuracy", "a &lt;i&gt;fine film&lt;/i&gt;", "Expected calibration error"});
+  expect_no_parts(body, {"erplexity", "ranslation", "randomisation", "nan", "lstm <b>", "nats per piece"});
+  expect_parts(markdown, {"| negative | positive | 64 (15.0 %) | 90 (21.0 %) | 103 (24.1 %) |", "| 1 | 3 |"});
 }
 
 // Neither a script but the page's own nor anything of another place.
 TEST(LanguageReport, PageIsOneFile) {
   const std::string page = report_page(section_report(synthetic_language_comparison()));
   EXPECT_EQ(page.find("<script"), page.rfind("<script"));
-  for (const char* what : {" src=", "url(", "@import", "<link", "href=\"http", "fetch("}) {
-    EXPECT_FALSE(language_report_has(page, what)) << what;
-  }
-  EXPECT_FALSE(language_report_has(page, "lstm <b>"));
+  expect_no_parts(page, {" src=", "url(", "@import", "<link", "href=\"http", "fetch(", "lstm <b>"});
 }
 
 TEST(LanguageReport, MarkdownHasTheSectionsOfThePage) {
   const LanguageComparison it = synthetic_language_comparison();
   const std::string markdown = report_markdown(section_report(it));
   for (const Section& section : section_report(it).sections) {
-    EXPECT_TRUE(language_report_has(markdown, "## " + section.title)) << section.title;
+    expect_parts(markdown, {"## " + section.title});
     EXPECT_FALSE(section.blocks.empty()) << section.title;
     for (const Block& block : section.blocks) {
       const Table* table = std::get_if<Table>(&block);
@@ -154,7 +143,7 @@ TEST(LanguageReport, MarkdownHasTheSectionsOfThePage) {
       for (const auto& row : table->rows) EXPECT_EQ(row.size(), table->columns.size()) << table->caption;
     }
   }
-  EXPECT_FALSE(language_report_has(markdown, "8. Sentences"));
+  expect_no_parts(markdown, {"8. Sentences"});
 }
 
 TEST(LanguageReport, SectionsWithoutDataSayWhy) {
@@ -163,9 +152,8 @@ TEST(LanguageReport, SectionsWithoutDataSayWhy) {
   it.where.clear();
   it.attention = {{}, {}, {}};
   const std::string markdown = report_markdown(section_report(it));
-  EXPECT_TRUE(language_report_has(markdown, "too short for the loss by length of context"));
-  EXPECT_TRUE(language_report_has(markdown, "were not divided into groups"));
-  EXPECT_TRUE(language_report_has(markdown, "Without attention: lm, lstm"));
+  expect_parts(markdown, {"too short for the loss by length of context", "were not divided into groups",
+                          "Without attention: lm, lstm"});
 }
 
 // report.json, the page and the Markdown of a report on attention heads.
@@ -210,10 +198,6 @@ HeadReport head_report() {
   silencing.pruning = {{.removed = 3, .share = 0.25, .loss = 1.75, .change = {0.25, 0.2, 0.3}}};
   it.pruned = {"cross.0.1"};
   return it;
-}
-
-void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part;
 }
 
 TEST(HeadReport, JsonHoldsEveryNumber) {
@@ -350,13 +334,9 @@ TEST(ProbeSections, SpreadIsTheSampleDeviation) {
 TEST(ProbeSections, PageAndMarkdownHaveTheNumbers) {
   const SectionReport report = section_report(synthetic_probing());
   const std::string page = report_page(report), markdown = report_markdown(report);
-  for (const char* text : {"75.0 <small>(± 1.0)</small>", ">62.5<", "0.813", "43.2", "1,234 sentences",
-                           "Tense of verbs: not measured.", "Accuracy by layer", "--data &lt;trees&gt;", "<svg"}) {
-    EXPECT_NE(page.find(text), std::string::npos) << text;
-  }
-  for (const char* text : {"# Probes of run", "75.0 (± 1.0)", "## 2. Trees", "The most frequent label is Sing"}) {
-    EXPECT_NE(markdown.find(text), std::string::npos) << text;
-  }
+  expect_parts(page, {"75.0 <small>(± 1.0)</small>", ">62.5<", "0.813", "43.2", "1,234 sentences",
+                      "Tense of verbs: not measured.", "Accuracy by layer", "--data &lt;trees&gt;", "<svg"});
+  expect_parts(markdown, {"# Probes of run", "75.0 (± 1.0)", "## 2. Trees", "The most frequent label is Sing"});
   EXPECT_EQ(markdown.find("nan"), std::string::npos);
   EXPECT_EQ(page.find("<trees>"), std::string::npos);
 }

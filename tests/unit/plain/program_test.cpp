@@ -275,13 +275,16 @@ struct DeepTrainingConfig {
   }
 };
 
+std::vector<Command> trainings_and_draw() {
+  return {
+      make_command<TrainingConfig>("shallow", "trains", [](const TrainingConfig&, const OptionOrigins&) {}),
+      make_command<DeepTrainingConfig>("deep", "trains too", [](const DeepTrainingConfig&, const OptionOrigins&) {}),
+      make_command<DrawConfig>("draw", "draws a line", draw)};
+}
+
 TEST(Program, ThePageListsWhatTrainingsShareOnce) {
   testing::internal::CaptureStdout();
-  run_program(
-      {make_command<TrainingConfig>("shallow", "trains", [](const TrainingConfig&, const OptionOrigins&) {}),
-       make_command<DeepTrainingConfig>("deep", "trains too", [](const DeepTrainingConfig&, const OptionOrigins&) {}),
-       make_command<DrawConfig>("draw", "draws a line", draw)},
-      {"config", "--markdown"});
+  run_program(trainings_and_draw(), {"config", "--markdown"});
   const std::string page = testing::internal::GetCapturedStdout();
   const auto count = [&](std::string_view text) {
     std::size_t times = 0;
@@ -297,11 +300,7 @@ TEST(Program, ThePageListsWhatTrainingsShareOnce) {
 
 TEST(Program, AnOptionOfAnotherCommandIsNamedWithIt) {
   testing::internal::CaptureStderr();
-  run_program(
-      {make_command<TrainingConfig>("shallow", "trains", [](const TrainingConfig&, const OptionOrigins&) {}),
-       make_command<DeepTrainingConfig>("deep", "trains too", [](const DeepTrainingConfig&, const OptionOrigins&) {}),
-       make_command<DrawConfig>("draw", "draws a line", draw)},
-      {"draw", "r", "--layers", "2"});
+  run_program(trainings_and_draw(), {"draw", "r", "--layers", "2"});
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "attend: error: --layers: no such option of attend draw\n  it is an option of attend shallow, deep\n");
 }
