@@ -11,7 +11,7 @@
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
 #include "tests/support/tokenizer.hpp"
-#include "train/finetuning/task.hpp"
+#include "train/finetuning/job.hpp"
 
 namespace attend {
 namespace {
