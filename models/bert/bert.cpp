@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numbers>
 #include <vector>
 
 #include "core/error.hpp"
@@ -21,20 +20,14 @@ LinearConfig linear(const StackOptions& options, std::int64_t in, std::int64_t o
   return {.in = in, .out = out, .deviation = options.deviation(), .is_output = is_output};
 }
 
-EmbeddingConfig table_of(const StackOptions& options, std::int64_t rows, bool sinusoids = false) {
-  return {
-      .vocabulary = rows, .width = *options.embedding_width, .deviation = options.deviation(), .sinusoids = sinusoids};
-}
-
 }  // namespace
 
 BertEmbeddingsImpl::BertEmbeddingsImpl(const StackOptions& options, std::int64_t vocabulary)
     : dropout_(options.dropout),
-      word_embeddings_(register_module("word_embeddings", Embedding(table_of(options, vocabulary)))),
-      positions_(*this, options.block.positions, "position_embeddings",
-                 table_of(options, options.max_positions, options.initial_positions == InitialPositions::sinusoids),
-                 options.deviation() * std::numbers::sqrt2),
-      token_type_embeddings_(register_module("token_type_embeddings", Embedding(table_of(options, kBertSegments)))),
+      word_embeddings_(register_module("word_embeddings", Embedding(unscaled_table(options, vocabulary)))),
+      positions_(unscaled_positions(*this, "position_embeddings", options)),
+      token_type_embeddings_(
+          register_module("token_type_embeddings", Embedding(unscaled_table(options, kBertSegments)))),
       norm_(register_module("LayerNorm", LayerNorm(*options.embedding_width, kBertNormEps))) {
   if (options.embedding_width == options.width) return;
   projection_ = register_module("projection", Linear(linear(options, *options.embedding_width, *options.width)));

@@ -7,10 +7,12 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <numbers>
 #include <string>
 
 #include "models/attention/parts.hpp"
 #include "models/layers/layers.hpp"
+#include "models/transformer/stack_options.hpp"
 
 namespace attend {
 
@@ -46,5 +48,16 @@ class AddedPositions {
   RowTable sinusoids_ = nullptr;
   Embedding table_ = nullptr;
 };
+
+// A table with one row for each of `rows` pieces or positions, and the positions, of a stack whose embeddings are not
+// scaled, as in BERT and language models. Sinusoids have the standard deviation of its tables.
+inline EmbeddingConfig unscaled_table(const StackOptions& stack, std::int64_t rows, bool sinusoids = false) {
+  return {.vocabulary = rows, .width = *stack.embedding_width, .deviation = stack.deviation(), .sinusoids = sinusoids};
+}
+inline AddedPositions unscaled_positions(torch::nn::Module& model, const char* name, const StackOptions& stack) {
+  return {model, stack.block.positions, name,
+          unscaled_table(stack, stack.max_positions, stack.initial_positions == InitialPositions::sinusoids),
+          stack.deviation() * std::numbers::sqrt2};
+}
 
 }  // namespace attend
