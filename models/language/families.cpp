@@ -1,14 +1,23 @@
-#include "models/language/families.hpp"
+// The families of language models: the Transformer, and recurrent layers.
+#include <torch/types.h>
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "core/error.hpp"
+#include "models/language/language_model.hpp"
+#include "models/layers/layers.hpp"
+#include "models/layers/recurrent.hpp"
 #include "models/ops/padded.hpp"
+#include "models/transformer/block.hpp"
+#include "models/transformer/positions.hpp"
 
 namespace attend {
 
@@ -23,10 +32,6 @@ struct CausalState final : DecoderState {
   void select(std::span<const std::int64_t> rows) override { cache.select(rows); }
 };
 
-EmbeddingConfig table(const StackOptions& options, std::int64_t rows, bool sinusoids = false) {
-  return {.vocabulary = rows, .width = *options.width, .deviation = options.deviation(), .sinusoids = sinusoids};
-}
-
 // As in GPT-2 and PyTorch.
 StackForm form_of(const StackOptions& options, bool hybrid) {
   StackForm form{.kind = hybrid ? StackKind::hybrid : StackKind::language};
@@ -35,102 +40,139 @@ StackForm form_of(const StackOptions& options, bool hybrid) {
   return form;
 }
 
-}  // namespace
+// A Transformer as a language model (GPT: Radford et al. 2018; GPT-2: 2019): blocks (models/transformer/block.hpp) in
+// which a token sees itself and those before it, over token and position embeddings. The output table is the embedding
+// table.
+//
+//   x_t = dropout(E[token_t] + P[t]),  h = blocks(x),  logits_t = h_t Eᵀ
+//
+// With a memory of N positions (Transformer-XL, Dai et al. 2019, arXiv 1901.02860, section 3.2), a segment of a stream
+// also attends to the N positions before it: to the input of each layer there, without a gradient. Positions are then
+// encoded by distances, which do not depend on where a segment begins. A text that is read alone or generated is one
+// segment of any length, so each token attends to all that precede it.
+//
+// GPT-2 has a norm before each sub-layer and after the last block (--norm pre), GPT one after each sub-layer (post).
+//
+// A hybrid (GPT-BERT, Charpentier and Samuel 2024, arXiv 2410.24159, section 2) also reads sequences in which all
+// tokens see each other, with the same parameters: an encoder. What is missing at place i is predicted from h_{i-1}, as
+// the next token is from left to right, so that one output serves both (masked next-token prediction):
+//
+//   causal       </s>   the    dog    barks      each state sees those before it and itself
+//   predicted    the    dog    barks  loudly
+//
+//   both sides   [CLS]  the  [MASK]   barks  [SEP]      the state of "the" sees "barks" as well
+//   predicted           dog
+//
+// Modules: `embedding`, `position_embedding` and the stack `decoder`.
+//
+// Legend: docs/architecture.md; N the memory.
+class CausalTransformerImpl final : public LanguageModelImpl {
+ public:
+  // `options`: resolved, with embeddings as wide as the blocks. `memory`: N; 0: none.
+  CausalTransformerImpl(const StackOptions& options, std::int64_t vocabulary, std::int64_t memory, bool hybrid)
+      : options_(options),
+        memory_(memory),
+        hybrid_(hybrid),
+        embedding_(register_module("embedding", Embedding(unscaled_table(options, vocabulary)))),
+        positions_(unscaled_positions(*this, "position_embedding", options)),
+        decoder_(register_module("decoder", Stack(options, form_of(options, hybrid)))) {}
 
-CausalTransformerImpl::CausalTransformerImpl(const StackOptions& options, std::int64_t vocabulary, std::int64_t memory,
-                                             bool hybrid)
-    : options_(options),
-      memory_(memory),
-      hybrid_(hybrid),
-      embedding_(register_module("embedding", Embedding(table(options, vocabulary)))),
-      positions_(*this, options.block.positions, "position_embedding",
-                 table(options, options.max_positions, options.initial_positions == InitialPositions::sinusoids),
-                 options.deviation() * std::numbers::sqrt2),
-      decoder_(register_module("decoder", Stack(options, form_of(options, hybrid)))) {}
-
-std::optional<std::int64_t> CausalTransformerImpl::longest() const {
-  const bool has_table = have_tables(options_.block.positions, options_.block.self_attention);
-  return has_table ? std::optional(options_.max_positions) : std::nullopt;
-}
-
-Tensor CausalTransformerImpl::embed(const Sequences& tokens, std::int64_t first, Pass& pass) const {
-  return embedding_->forward(tokens, 1, positions_.rows(first, tokens.layout.max_length),
-                             pass.dropout(options_.dropout));
-}
-
-std::vector<Tensor> CausalTransformerImpl::beginning(std::int64_t rows) const {
-  std::vector<Tensor> parts;
-  if (memory_ == 0) return parts;
-  const at::TensorOptions options = embedding_->weight.working().options().requires_grad(false);
-  for (std::int64_t layer = 0; layer < *options_.layers; ++layer) {
-    parts.push_back(at::zeros({rows, memory_, *options_.width}, options));
+  Tensor forward(const Sequences& tokens, Pass& pass, Carried* carried) const override {
+    const Tensor x_MH = embed(tokens, 0, pass);
+    if (carried == nullptr || memory_ == 0) return decoder_->forward(x_MH, {.layout = tokens.layout}, pass);
+    EarlierTokens earlier = remembered(carried->parts.empty() ? beginning(tokens.layout.size()) : carried->parts);
+    const Tensor hidden_MH = decoder_->forward(x_MH, {.layout = tokens.layout, .earlier = &earlier}, pass);
+    carried->parts = parts_of(earlier);
+    return hidden_MH;
   }
-  parts.push_back(at::zeros({rows}, at::kFloat));
-  return parts;
-}
 
-EarlierTokens CausalTransformerImpl::remembered(const std::vector<Tensor>& parts) const {
-  ensure(std::ssize(parts) == *options_.layers + 1, "a memory of every layer, and its length");
-  EarlierTokens earlier;
-  for (const double known : ops::to_doubles(parts.back())) earlier.layout.append(static_cast<std::int64_t>(known));
-  earlier.layout.max_length = memory_;  // of the padded parts
-  const at::ScalarType type = embedding_->weight.working().scalar_type();
-  for (const Tensor& part_BNH : std::span(parts).first(parts.size() - 1)) {
-    earlier.hidden_MH.push_back(ops::unpad(part_BNH.to(type), earlier.layout));
+  std::unique_ptr<DecoderState> start(std::int64_t /*rows*/) const override {
+    auto state = std::make_unique<CausalState>();
+    state->cache = KeyValueCache(*options_.layers);
+    return state;
   }
-  return earlier;
-}
 
-std::vector<Tensor> CausalTransformerImpl::parts_of(const EarlierTokens& read) const {
-  std::vector<std::int64_t> last;
-  std::vector<float> known;
-  for (std::int64_t b = 0; b < read.layout.size(); ++b) {
-    const std::int64_t count = std::min(read.layout.length(b), memory_), end = read.layout.offsets[b + 1];
-    for (std::int64_t row = end - count; row < end; ++row) last.push_back(row);
-    known.push_back(static_cast<float>(count));
+  Tensor step(DecoderState& state, const Tensor& previous_R, Pass& pass) const override {
+    KeyValueCache& cache = own<CausalState>(state).cache;
+    const std::int64_t num_rows = previous_R.size(0);
+    const Sequences tokens{.ids_M = previous_R, .layout = single_tokens(num_rows)};
+    const Tensor x_RH = embed(tokens, cache.steps(), pass);
+    cache.begin_step(num_rows);
+    const Tensor hidden_RH = decoder_->forward(x_RH, {.layout = tokens.layout, .cache = &cache}, pass);
+    return ops::logits(hidden_RH, output_table(), {});
   }
-  Selection kept = select(last, read.layout, read.hidden_MH.front().device());
-  kept.layout.max_length = memory_;
-  std::vector<Tensor> parts;
-  for (const Tensor& hidden_MH : read.hidden_MH) parts.push_back(ops::pad(kept.of(hidden_MH), kept.layout));
-  parts.push_back(at::tensor(known));
-  return parts;
-}
 
-Tensor CausalTransformerImpl::forward(const Sequences& tokens, Pass& pass, Carried* carried) const {
-  const Tensor x_MH = embed(tokens, 0, pass);
-  if (carried == nullptr || memory_ == 0) return decoder_->forward(x_MH, {.layout = tokens.layout}, pass);
-  EarlierTokens earlier = remembered(carried->parts.empty() ? beginning(tokens.layout.size()) : carried->parts);
-  const Tensor hidden_MH = decoder_->forward(x_MH, {.layout = tokens.layout, .earlier = &earlier}, pass);
-  carried->parts = parts_of(earlier);
-  return hidden_MH;
-}
+  const ops::Weight& output_table() const override { return embedding_->weight; }
 
-Tensor CausalTransformerImpl::read_both_sides(const Sequences& tokens, Pass& pass,
-                                              const std::optional<Selection>& selected) const {
-  ensure(hybrid_, "a hybrid reads both sides");
-  return decoder_->forward(embed(tokens, 0, pass),
-                           {.layout = tokens.layout, .selected = selected ? &*selected : nullptr, .both_sides = true},
-                           pass);
-}
+  std::optional<std::int64_t> longest() const override {
+    const bool has_table = have_tables(options_.block.positions, options_.block.self_attention);
+    return has_table ? std::optional(options_.max_positions) : std::nullopt;
+  }
 
-std::unique_ptr<DecoderState> CausalTransformerImpl::start(std::int64_t /*rows*/) const {
-  auto state = std::make_unique<CausalState>();
-  state->cache = KeyValueCache(*options_.layers);
-  return state;
-}
+  bool is_hybrid() const override { return hybrid_; }
 
-Tensor CausalTransformerImpl::step(DecoderState& state, const Tensor& previous_R, Pass& pass) const {
-  KeyValueCache& cache = own<CausalState>(state).cache;
-  const std::int64_t num_rows = previous_R.size(0);
-  const Sequences tokens{.ids_M = previous_R, .layout = single_tokens(num_rows)};
-  const Tensor x_RH = embed(tokens, cache.steps(), pass);
-  cache.begin_step(num_rows);
-  const Tensor hidden_RH = decoder_->forward(x_RH, {.layout = tokens.layout, .cache = &cache}, pass);
-  return ops::logits(hidden_RH, output_table(), {});
-}
+  Tensor read_both_sides(const Sequences& tokens, Pass& pass, const std::optional<Selection>& selected) const override {
+    ensure(hybrid_, "a hybrid reads both sides");
+    return decoder_->forward(embed(tokens, 0, pass),
+                             {.layout = tokens.layout, .selected = selected ? &*selected : nullptr, .both_sides = true},
+                             pass);
+  }
 
-namespace {
+  // With a memory: the input of each layer at the last positions, [rows, N, H], padded with zeros; then the number of
+  // positions that are not padding, [rows], fp32, always on the CPU.
+  std::vector<Tensor> beginning(std::int64_t rows) const override {
+    std::vector<Tensor> parts;
+    if (memory_ == 0) return parts;
+    const at::TensorOptions options = embedding_->weight.working().options().requires_grad(false);
+    for (std::int64_t layer = 0; layer < *options_.layers; ++layer) {
+      parts.push_back(at::zeros({rows, memory_, *options_.width}, options));
+    }
+    parts.push_back(at::zeros({rows}, at::kFloat));
+    return parts;
+  }
+
+ private:
+  // Embeds tokens from position `first` of their texts.
+  Tensor embed(const Sequences& tokens, std::int64_t first, Pass& pass) const {
+    return embedding_->forward(tokens, 1, positions_.rows(first, tokens.layout.max_length),
+                               pass.dropout(options_.dropout));
+  }
+
+  EarlierTokens remembered(const std::vector<Tensor>& parts) const {
+    ensure(std::ssize(parts) == *options_.layers + 1, "a memory of every layer, and its length");
+    EarlierTokens earlier;
+    for (const double known : ops::to_doubles(parts.back())) earlier.layout.append(static_cast<std::int64_t>(known));
+    earlier.layout.max_length = memory_;  // of the padded parts
+    const at::ScalarType type = embedding_->weight.working().scalar_type();
+    for (const Tensor& part_BNH : std::span(parts).first(parts.size() - 1)) {
+      earlier.hidden_MH.push_back(ops::unpad(part_BNH.to(type), earlier.layout));
+    }
+    return earlier;
+  }
+
+  std::vector<Tensor> parts_of(const EarlierTokens& read) const {
+    std::vector<std::int64_t> last;
+    std::vector<float> known;
+    for (std::int64_t b = 0; b < read.layout.size(); ++b) {
+      const std::int64_t count = std::min(read.layout.length(b), memory_), end = read.layout.offsets[b + 1];
+      for (std::int64_t row = end - count; row < end; ++row) last.push_back(row);
+      known.push_back(static_cast<float>(count));
+    }
+    Selection kept = select(last, read.layout, read.hidden_MH.front().device());
+    kept.layout.max_length = memory_;
+    std::vector<Tensor> parts;
+    for (const Tensor& hidden_MH : read.hidden_MH) parts.push_back(ops::pad(kept.of(hidden_MH), kept.layout));
+    parts.push_back(at::tensor(known));
+    return parts;
+  }
+
+  StackOptions options_;
+  std::int64_t memory_;
+  bool hybrid_;
+  Embedding embedding_;
+  AddedPositions positions_;
+  Stack decoder_;
+};
 
 struct RecurrentTextState final : DecoderState {
   std::vector<CellState> layers;
@@ -141,72 +183,118 @@ struct RecurrentTextState final : DecoderState {
   }
 };
 
+// A recurrent language model (Mikolov et al. 2010; with an LSTM Zaremba et al. 2014, arXiv 1409.2329): embeddings, a
+// stack of recurrent layers of the same width, and the embedding table as output table (Press and Wolf 2017,
+// 1608.05859).
+//
+//   s_t = cells(√H E[token_t], s_{t-1}),  logits_t = dropout(h_t) Eᵀ
+//
+// The state at the end of a segment starts the next segment of the stream, without a gradient: truncated
+// backpropagation through time. Dropout is applied to the embeddings, between layers and to the output, not to the
+// recurrent connections (1409.2329).
+//
+// Legend: docs/architecture.md.
+class RecurrentLanguageImpl final : public LanguageModelImpl {
+ public:
+  // Of `options` the layers, the width and the dropout.
+  RecurrentLanguageImpl(const StackOptions& options, std::int64_t vocabulary, CellKind cell)
+      : options_(options),
+        cell_(cell),
+        embedding_(register_module("embedding",
+                                   Embedding(EmbeddingConfig{.vocabulary = vocabulary, .width = *options.width}))),
+        layers_(register_module(
+            "layers",
+            Recurrence(RecurrenceConfig{
+                .cell = cell, .input = *options.width, .hidden = *options.width, .layers = *options.layers}))) {}
+
+  Tensor forward(const Sequences& tokens, Pass& pass, Carried* carried) const override {
+    const Tensor x_MH = embed(tokens, pass);
+    std::vector<CellState> start;
+    if (carried != nullptr && !carried->parts.empty()) start = states_of(carried->parts);
+    const RecurrenceOutput read = layers_->forward(x_MH, tokens.layout, options_.dropout, pass, start);
+    if (carried != nullptr) {
+      carried->parts.clear();
+      for (const CellState& layer : read.last) {
+        for (const Tensor& part : layer.parts) carried->parts.push_back(part.detach());
+      }
+    }
+    return ops::dropout(read.output_MC, pass.dropout(options_.dropout));
+  }
+
+  std::unique_ptr<DecoderState> start(std::int64_t rows) const override {
+    auto state = std::make_unique<RecurrentTextState>();
+    state->layers = states_of(beginning(rows));
+    return state;
+  }
+
+  Tensor step(DecoderState& state, const Tensor& previous_R, Pass& pass) const override {
+    Tensor x_RH = embed({.ids_M = previous_R, .layout = single_tokens(previous_R.size(0))}, pass);
+    std::vector<CellState>& layers = own<RecurrentTextState>(state).layers;
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      layers[l] = ops::cell_step(x_RH, layers[l], layers_->cells()[l]);
+      x_RH = layers[l].hidden();
+    }
+    return ops::logits(x_RH, output_table(), {});
+  }
+
+  const ops::Weight& output_table() const override { return embedding_->weight; }
+
+  // The parts of the state of each layer, from the bottom, [rows, H].
+  std::vector<Tensor> beginning(std::int64_t rows) const override {
+    std::vector<Tensor> parts;
+    const at::TensorOptions options = embedding_->weight.working().options().requires_grad(false);
+    for (std::int64_t layer = 0; layer < *options_.layers; ++layer) {
+      for (const StatePart& part : state_parts(cell_)) {
+        parts.push_back(at::zeros({rows, *options_.width}, part.fp32 ? options.dtype(at::kFloat) : options));
+      }
+    }
+    return parts;
+  }
+
+ private:
+  Tensor embed(const Sequences& tokens, Pass& pass) const {
+    return embedding_->forward(tokens, embedding_->unit_scale(), {}, pass.dropout(options_.dropout));
+  }
+
+  std::vector<CellState> states_of(const std::vector<Tensor>& parts) const {
+    const auto kinds = state_parts(cell_);
+    const std::size_t parts_of_layer = kinds.size(), layers = *options_.layers;
+    const at::ScalarType type = embedding_->weight.working().scalar_type();
+    ensure(parts.size() == parts_of_layer * layers, "every layer has a state");
+    std::vector<CellState> states(layers);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      states[i / parts_of_layer].parts.push_back(parts[i].to(kinds[i % parts_of_layer].fp32 ? at::kFloat : type));
+    }
+    return states;
+  }
+
+  StackOptions options_;
+  CellKind cell_;
+  Embedding embedding_;
+  Recurrence layers_;
+};
+
+CellKind kind_of(LanguageCell cell) {
+  switch (cell) {
+    case LanguageCell::gru: return CellKind::gru;
+    case LanguageCell::tanh: return CellKind::tanh;
+    case LanguageCell::lstm:
+    case LanguageCell::transformer: break;
+  }
+  return CellKind::lstm;
+}
+
 }  // namespace
 
-RecurrentLanguageImpl::RecurrentLanguageImpl(const RecurrentLanguageConfig& config)
-    : config_(config),
-      embedding_(register_module("embedding",
-                                 Embedding(EmbeddingConfig{.vocabulary = config.vocabulary, .width = config.width}))),
-      layers_(register_module(
-          "layers",
-          Recurrence(RecurrenceConfig{
-              .cell = config.cell, .input = config.width, .hidden = config.width, .layers = config.layers}))) {}
-
-Tensor RecurrentLanguageImpl::embed(const Sequences& tokens, Pass& pass) const {
-  return embedding_->forward(tokens, embedding_->unit_scale(), {}, pass.dropout(config_.dropout));
-}
-
-std::vector<Tensor> RecurrentLanguageImpl::beginning(std::int64_t rows) const {
-  std::vector<Tensor> parts;
-  const at::TensorOptions options = embedding_->weight.working().options().requires_grad(false);
-  for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
-    for (const StatePart& part : state_parts(config_.cell)) {
-      parts.push_back(at::zeros({rows, config_.width}, part.fp32 ? options.dtype(at::kFloat) : options));
-    }
+LanguageModel make_language_model(const LanguageOptions& options, std::int64_t vocabulary, PretrainingKind objective) {
+  check_language_options(options);
+  const StackOptions stack = sized(options.stack);
+  const bool hybrid = objective == PretrainingKind::hybrid;
+  if (!options.is_recurrent()) {
+    return std::make_shared<CausalTransformerImpl>(stack, vocabulary, options.memory, hybrid);
   }
-  return parts;
-}
-
-std::vector<CellState> RecurrentLanguageImpl::states_of(const std::vector<Tensor>& parts) const {
-  const auto kinds = state_parts(config_.cell);
-  const std::size_t parts_of_layer = kinds.size();
-  const at::ScalarType type = embedding_->weight.working().scalar_type();
-  ensure(parts.size() == parts_of_layer * static_cast<std::size_t>(config_.layers), "every layer has a state");
-  std::vector<CellState> states(static_cast<std::size_t>(config_.layers));
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    states[i / parts_of_layer].parts.push_back(parts[i].to(kinds[i % parts_of_layer].fp32 ? at::kFloat : type));
-  }
-  return states;
-}
-
-Tensor RecurrentLanguageImpl::forward(const Sequences& tokens, Pass& pass, Carried* carried) const {
-  const Tensor x_MH = embed(tokens, pass);
-  std::vector<CellState> start;
-  if (carried != nullptr && !carried->parts.empty()) start = states_of(carried->parts);
-  const RecurrenceOutput read = layers_->forward(x_MH, tokens.layout, config_.dropout, pass, start);
-  if (carried != nullptr) {
-    carried->parts.clear();
-    for (const CellState& layer : read.last) {
-      for (const Tensor& part : layer.parts) carried->parts.push_back(part.detach());
-    }
-  }
-  return ops::dropout(read.output_MC, pass.dropout(config_.dropout));
-}
-
-std::unique_ptr<DecoderState> RecurrentLanguageImpl::start(std::int64_t rows) const {
-  auto state = std::make_unique<RecurrentTextState>();
-  state->layers = states_of(beginning(rows));
-  return state;
-}
-
-Tensor RecurrentLanguageImpl::step(DecoderState& state, const Tensor& previous_R, Pass& pass) const {
-  Tensor x_RH = embed({.ids_M = previous_R, .layout = single_tokens(previous_R.size(0))}, pass);
-  std::vector<CellState>& layers = own<RecurrentTextState>(state).layers;
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    layers[l] = ops::cell_step(x_RH, layers[l], layers_->cells()[l]);
-    x_RH = layers[l].hidden();
-  }
-  return ops::logits(x_RH, output_table(), {});
+  ensure(!hybrid, "a hybrid is a Transformer");
+  return std::make_shared<RecurrentLanguageImpl>(stack, vocabulary, kind_of(options.cell));
 }
 
 }  // namespace attend

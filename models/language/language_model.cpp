@@ -2,20 +2,9 @@
 
 #include "core/conditions.hpp"
 #include "core/error.hpp"
-#include "models/language/families.hpp"
 
 namespace attend {
 namespace {
-
-CellKind kind_of(LanguageCell cell) {
-  switch (cell) {
-    case LanguageCell::gru: return CellKind::gru;
-    case LanguageCell::tanh: return CellKind::tanh;
-    case LanguageCell::lstm:
-    case LanguageCell::transformer: break;
-  }
-  return CellKind::lstm;
-}
 
 // Throws UserError if a memory is combined with positions that are counted from the beginning of a segment.
 void check_memory(const LanguageOptions& options) {
@@ -69,21 +58,6 @@ torch::Tensor LanguageModelImpl::states_of_masked(const Sequences& tokens, std::
                                                   Pass& pass) const {
   for (std::int64_t& row : masked) --row;
   return read_both_sides(tokens, pass, select(masked, tokens.layout, tokens.ids_M.device()));
-}
-
-LanguageModel make_language_model(const LanguageOptions& options, std::int64_t vocabulary, PretrainingKind objective) {
-  check_language_options(options);
-  const StackOptions stack = sized(options.stack);
-  const bool hybrid = objective == PretrainingKind::hybrid;
-  if (!options.is_recurrent()) {
-    return std::make_shared<CausalTransformerImpl>(stack, vocabulary, options.memory, hybrid);
-  }
-  ensure(!hybrid, "a hybrid is a Transformer");
-  return std::make_shared<RecurrentLanguageImpl>(RecurrentLanguageConfig{.vocabulary = vocabulary,
-                                                                         .width = *stack.width,
-                                                                         .layers = *stack.layers,
-                                                                         .cell = kind_of(options.cell),
-                                                                         .dropout = stack.dropout});
 }
 
 }  // namespace attend

@@ -53,7 +53,7 @@ class LanguageModelImpl : public torch::nn::Module {
   // The longest text that the model reads, including the first end token; nullopt: no limit.
   virtual std::optional<std::int64_t> longest() const { return std::nullopt; }
 
-  // True if it was made for the objective hybrid (families.hpp), which only a Transformer is.
+  // True if it was made for the objective hybrid (families.cpp), which only a Transformer is.
   virtual bool is_hybrid() const { return false; }
   // Of a hybrid: the hidden states of all tokens, [M, H], or of the selected ones, [K, H], each from its whole text.
   virtual torch::Tensor read_both_sides(const Sequences& tokens, Pass& pass,

@@ -57,7 +57,7 @@ ops::CrossEntropy predict_masked(const LanguageModelImpl& model, const Pretraini
 // from the state after the previous batch of the same lane (data/batch/sources.hpp). An update that is abandoned
 // leaves the carried state unchanged.
 //
-// A hybrid model (models/language/families.hpp) also predicts masked tokens. The loss is then the mean over all
+// A hybrid model (models/language/families.cpp) also predicts masked tokens. The loss is then the mean over all
 // sequences of the mean over the tokens that are predicted in each kind of them, so that a share of sequences is a
 // share of the loss, although those read from left to right have many more predictions.
 class LanguageObjective : public Objective<LanguageBatch> {
