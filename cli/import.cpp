@@ -117,15 +117,6 @@ LabelledTask task_of(const HfConfig& config, const std::string& name, const fs::
   return task;
 }
 
-// Refuses a config.json that describes more weights than the file can contain, before they are allocated.
-void refuse_larger_bert(const HfConfig& config, const fs::path& weights, const fs::path& file) {
-  const StackOptions& stack = config.options;
-  const auto width = static_cast<double>(*stack.width), inner = static_cast<double>(*stack.block.feed_forward);
-  const double numbers = static_cast<double>(*stack.layers) * width * (4 * width + 2 * inner) +
-                         static_cast<double>(config.vocabulary + stack.max_positions) * width;
-  refuse_larger_model(numbers, fs::file_size(weights), weights, file);
-}
-
 // The parameters of the encoder and of the heads in the file; heads may be missing.
 NamedTensors parameters_in(const fs::path& weights, const BertForPretrainingImpl& model, const HfConfig& config) {
   const SafetensorsFile file(weights);
@@ -151,7 +142,7 @@ void import_marian(const ImportConfig& config) {
   check_size("source", tokenizers.src_vocabulary, theirs.vocabulary.src);
   check_size("target", tokenizers.tgt_vocabulary, theirs.vocabulary.tgt);
   const TensorDirectory tensors(directory);
-  refuse_larger_model(theirs, tensors, file);
+  refuse_larger_model(least_weights(theirs), tensors.bytes(), tensors.path(), file);
   const Tokenizer &src = tokenizers.pair.src, &tgt = tokenizers.pair.tgt;
   theirs.model.output_bias = has_marian_bias(tensors) || tgt.size() > theirs.vocabulary.tgt;
   const Seq2Seq model = make_seq2seq(theirs.model, {.src = src.size(), .tgt = tgt.size()}, 1);
@@ -178,7 +169,7 @@ void import_gpt2(const ImportConfig& config) {
                     "use the tokenizer of this model");
   }
   const TensorDirectory tensors(directory);
-  refuse_larger_model(theirs, tensors, file);
+  refuse_larger_model(least_weights(theirs.options.stack, theirs.vocabulary), tensors.bytes(), tensors.path(), file);
   const LanguageModel model = make_language_model(theirs.options, tokenizer.size());
   initialise(*model, 1);
   check_report(load_gpt2_weights(tensors, *model), tensors.path(), config.allow_missing);
@@ -199,7 +190,7 @@ void import_bert(const ImportConfig& config) {
   if (!theirs.task) {
     refuse_task(config, " has no task head", "leave it out, and fine-tune the run with attend finetune --init-from");
   }
-  refuse_larger_bert(theirs, weights, file);
+  refuse_larger_model(least_weights(theirs.options, theirs.vocabulary), fs::file_size(weights), weights, file);
   StagedDirectory staged(config.run);
   save_run_tokenizer(tokenizer, staged.path());
   if (theirs.task) {

@@ -109,14 +109,6 @@ Gpt2Config read_gpt2_config(const std::filesystem::path& path) {
   return config;
 }
 
-void refuse_larger_model(const Gpt2Config& config, const TensorDirectory& tensors, const std::filesystem::path& file) {
-  const StackOptions& stack = config.options.stack;
-  const auto width = static_cast<double>(*stack.width), inner = static_cast<double>(*stack.block.feed_forward);
-  const double numbers = width * (static_cast<double>(*stack.layers) * (4 * width + 2 * inner) +
-                                  static_cast<double>(config.vocabulary + stack.max_positions));
-  refuse_larger_model(numbers, tensors.bytes(), tensors.path(), file);
-}
-
 WeightReport load_gpt2_weights(const TensorDirectory& tensors, const LanguageModelImpl& model) {
   const at::NoGradGuard no_grad;
   WeightTaker taker(tensors.path());

@@ -33,9 +33,6 @@ struct Gpt2Config {
 // sizes.
 Gpt2Config read_gpt2_config(const std::filesystem::path& file);
 
-// Throws UserError if the config.json at `file` describes more weights than the tensors can hold.
-void refuse_larger_model(const Gpt2Config& config, const TensorDirectory& tensors, const std::filesystem::path& file);
-
 // Loads the weights of a model of this form, and refreshes its ops::Weights. The report uses GPT-2's names, without
 // masks and the tied output table. Throws UserError for NaN and infinity.
 WeightReport load_gpt2_weights(const TensorDirectory& tensors, const LanguageModelImpl& model);

@@ -99,4 +99,19 @@ void check_hf_options(std::string_view they, const OptionTexts& options, const O
   }
 }
 
+void refuse_larger_model(double numbers, std::uintmax_t bytes, const std::filesystem::path& tensors,
+                         const std::filesystem::path& config) {
+  constexpr double kLeastBytes = 0.5;  // per number: most tensors may be missing
+  if (numbers * kLeastBytes <= static_cast<double>(bytes)) return;
+  throw UserError(fmt::format("{}: {} bytes, but {} describes {:.0f} M weights", tensors.string(), bytes,
+                              config.string(), numbers / 1e6),
+                  "use a config.json and tensors of the same model");
+}
+
+double least_weights(const StackOptions& stack, std::int64_t vocabulary) {
+  const auto width = static_cast<double>(*stack.width), inner = static_cast<double>(*stack.block.feed_forward);
+  return width * (static_cast<double>(*stack.layers) * (4 * width + 2 * inner) +
+                  static_cast<double>(vocabulary + stack.max_positions));
+}
+
 }  // namespace attend

@@ -13,7 +13,7 @@
 
 #include "core/json.hpp"
 #include "core/options.hpp"
-#include "models/attention/kinds.hpp"
+#include "models/transformer/stack_options.hpp"
 
 namespace attend {
 
@@ -105,5 +105,12 @@ std::string_view hf_name_of(FeedForwardKind activation, std::span<const HfActiva
 // Refuses the first option that differs from its default and is not one of `exported`.
 void check_hf_options(std::string_view they, const OptionTexts& options, const OptionTexts& defaults,
                       std::span<const std::string_view> exported);
+
+// Throws UserError if the file or directory `tensors`, of `bytes`, is too small for the `numbers` that `config`
+// describes: call it before allocating them.
+void refuse_larger_model(double numbers, std::uintmax_t bytes, const std::filesystem::path& tensors,
+                         const std::filesystem::path& config);
+// The number of weights in the matrices of a stack and its tables of pieces and positions.
+double least_weights(const StackOptions& stack, std::int64_t vocabulary);
 
 }  // namespace attend

@@ -210,16 +210,14 @@ MarianConfig read_marian_config(const std::filesystem::path& path) {
   return config;
 }
 
-void refuse_larger_model(const MarianConfig& config, const TensorDirectory& tensors,
-                         const std::filesystem::path& file) {
+double least_weights(const MarianConfig& config) {
   const auto width = static_cast<double>(*config.model.width);
   const auto inner = static_cast<double>(*config.model.block.feed_forward);
   const auto encoder = static_cast<double>(*config.model.encoder_layers);
   const auto decoder = static_cast<double>(*config.model.decoder_layers);
   const auto rows =
       static_cast<double>(config.vocabulary.tgt + (config.model.tie_embeddings ? 0 : config.vocabulary.src));
-  const double numbers = width * ((encoder + 2 * decoder) * 4 * width + (encoder + decoder) * 2 * inner + rows);
-  refuse_larger_model(numbers, tensors.bytes(), tensors.path(), file);
+  return width * ((encoder + 2 * decoder) * 4 * width + (encoder + decoder) * 2 * inner + rows);
 }
 
 bool has_marian_bias(const TensorDirectory& tensors) {

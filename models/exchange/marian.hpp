@@ -42,8 +42,8 @@ struct MarianConfig {
 // sizes.
 MarianConfig read_marian_config(const std::filesystem::path& file);
 
-// Throws UserError if the config.json at `file` describes more weights than the tensors can hold.
-void refuse_larger_model(const MarianConfig& config, const TensorDirectory& tensors, const std::filesystem::path& file);
+// The number of weights in the matrices and tables of pieces (refuse_larger_model).
+double least_weights(const MarianConfig& config);
 
 // True if the file's bias of the logits is not zero everywhere.
 bool has_marian_bias(const TensorDirectory& tensors);

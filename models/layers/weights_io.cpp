@@ -1,7 +1,6 @@
 #include "models/layers/weights_io.hpp"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
@@ -61,15 +60,6 @@ at::Tensor as_fp32(const TensorView& view) {
 }
 
 bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
-
-void refuse_larger_model(double numbers, std::uintmax_t bytes, const std::filesystem::path& tensors,
-                         const std::filesystem::path& config) {
-  constexpr double kLeastBytes = 0.5;  // per number: most tensors may be missing
-  if (numbers * kLeastBytes <= static_cast<double>(bytes)) return;
-  throw UserError(fmt::format("{}: {} bytes, but {} describes {:.0f} M weights", tensors.string(), bytes,
-                              config.string(), numbers / 1e6),
-                  "use a config.json and tensors of the same model");
-}
 
 void refuse_nonfinite(const torch::Tensor& tensor, const std::string& place) {
   if (at::isfinite(tensor).all().item<bool>()) return;

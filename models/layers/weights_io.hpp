@@ -40,11 +40,6 @@ bool is_float(DType dtype);
 // A tensor of a file in fp32; one of type fp32 shares the memory of the file.
 at::Tensor as_fp32(const TensorView& view);
 
-// Throws UserError if the file or directory `tensors`, of `bytes`, is too small for the `numbers` that `config`
-// describes: call it before allocating them.
-void refuse_larger_model(double numbers, std::uintmax_t bytes, const std::filesystem::path& tensors,
-                         const std::filesystem::path& config);
-
 // Throws UserError naming `place` if a tensor contains NaN or infinity.
 void refuse_nonfinite(const torch::Tensor& tensor, const std::string& place);
 
