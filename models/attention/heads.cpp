@@ -121,6 +121,13 @@ Tensor Heads::stored(const Tensor& kv_MC) const {
   return at::cat({by_heads(k_v[0], shape_.count(), prepare), k_v[1].to(at::kFloat)}, 1);
 }
 
+Heads::Padded Heads::of_single_queries(const ops::QueriesKeysValues& rows, Places places) const {
+  return {.q_BNTD = split(rows.first.unsqueeze(1)),
+          .keys_BNSA = prepared(rows.k()),
+          .v_BNSD = split(rows.v()),
+          .places = std::move(places)};
+}
+
 Tensor Heads::within(const ops::QueriesKeysValues& rows, const Layout& queries, const Tensor& places_M,
                      const Layout& keys, std::int64_t layer, Pass& pass, const TokenRanks& ranks,
                      bool both_sides) const {
@@ -170,11 +177,9 @@ Tensor Heads::to_steps(const Tensor& q_RH, std::span<const Tensor> kv, const ops
     }
     const std::int64_t steps = std::ssize(kv);
     const Tensor own_TRC = at::cat(at::TensorList(kv.data(), kv.size())).index_select(0, ops::to_tensor(own, q_RH));
-    const ops::QueriesKeysValues rows{q_RH, own_TRC.unflatten(0, {steps, -1}).transpose(0, 1).contiguous()};
-    return {.q_BNTD = split(q_RH.unsqueeze(1)),
-            .keys_BNSA = prepared(rows.k()),
-            .v_BNSD = split(rows.v()),
-            .places = {.padding_1S = at::zeros({1, 1, 1, steps}, q_RH.options().dtype(at::kBool)), .first = steps - 1}};
+    return of_single_queries(
+        {q_RH, own_TRC.unflatten(0, {steps, -1}).transpose(0, 1).contiguous()},
+        {.padding_1S = at::zeros({1, 1, 1, steps}, q_RH.options().dtype(at::kBool)), .first = steps - 1});
   };
   return attend(q_RH, layer, pass, {.longest = std::ssize(kv), .newest_RH = q_RH},
                 ops::has_fast_path(q_RH) ? FusedOp(fused) : FusedOp(), pad);
@@ -189,12 +194,9 @@ Tensor Heads::to_memory(const Tensor& q_RH, const Tensor& kv_MC, const Layout& m
   };
   const auto pad = [&]() -> Padded {
     const Tensor sentences_R = ops::to_tensor(sentences, kv_MC);
-    const ops::QueriesKeysValues rows{q_RH, ops::pad(kv_MC, memory).index_select(0, sentences_R)};
     const Tensor padding_RS = memory.on(kv_MC.device()).padding_BT.index_select(0, sentences_R);
-    return {.q_BNTD = split(q_RH.unsqueeze(1)),
-            .keys_BNSA = prepared(rows.k()),
-            .v_BNSD = split(rows.v()),
-            .places = {.padding_1S = padding_RS.unsqueeze(1).unsqueeze(1), .first = step}};
+    return of_single_queries({q_RH, ops::pad(kv_MC, memory).index_select(0, sentences_R)},
+                             {.padding_1S = padding_RS.unsqueeze(1).unsqueeze(1), .first = step});
   };
   return attend(q_RH, layer, pass, {.longest = memory.max_length},
                 ops::has_fast_path(q_RH) ? FusedOp(fused) : FusedOp(), pad);

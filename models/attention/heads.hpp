@@ -79,6 +79,8 @@ class Heads {
 
   // [B, T, H] to [B, N, T, D], fp32.
   torch::Tensor split(const torch::Tensor& x_BTH) const;
+  // Of one query [R, H] for each row, and stored k | v [R, S, C].
+  Padded of_single_queries(const ops::QueriesKeysValues& rows, Places places) const;
   // The prepared keys [B, N, S, A] of stored ones [B, S, N * A].
   torch::Tensor prepared(const torch::Tensor& stored_BSC) const;
 

@@ -30,13 +30,13 @@ class FusedProjections final : public Projections {
  public:
   explicit FusedProjections(const Maker& make)
       : width_(make.shape.columns()),
-        in_proj_(make.map("in_proj", {.out = 3 * width_, .fused = 3, .gain = kFusedGain})),
-        out_proj_(make.output()) {}
+        in_proj_(make.map("in_proj", {.out = 3 * width_, .fused = 3, .gain = kFusedGain})) {
+    out_proj_ = make.output();
+  }
 
   Tensor queries(const Tensor& x_MH) const override { return part(x_MH, 0, width_); }
   Tensor keys_values(const Tensor& x_MH) const override { return part(x_MH, width_, 2 * width_); }
   ops::QueriesKeysValues all(const Tensor& x_MH) const override { return {.first = in_proj_->forward(x_MH)}; }
-  Tensor output(const Tensor& context_MH) const override { return out_proj_->forward(context_MH); }
 
  private:
   Tensor part(const Tensor& x_MH, std::int64_t first, std::int64_t count) const {
@@ -47,32 +47,30 @@ class FusedProjections final : public Projections {
 
   std::int64_t width_;
   Linear in_proj_;
-  Linear out_proj_;
 };
 
 class SeparateProjections final : public Projections {
  public:
   explicit SeparateProjections(const Maker& make)
       : q_proj_(make.map("q_proj", {.out = make.shape.columns(), .gain = kFusedGain})),
-        kv_proj_(make.map("kv_proj", {.out = 2 * make.shape.columns(), .fused = 2, .gain = kFusedGain})),
-        out_proj_(make.output()) {}
+        kv_proj_(make.map("kv_proj", {.out = 2 * make.shape.columns(), .fused = 2, .gain = kFusedGain})) {
+    out_proj_ = make.output();
+  }
 
   Tensor queries(const Tensor& x_MH) const override { return q_proj_->forward(x_MH); }
   Tensor keys_values(const Tensor& x_MH) const override { return kv_proj_->forward(x_MH); }
   ops::QueriesKeysValues all(const Tensor& x_MH) const override { return {queries(x_MH), keys_values(x_MH)}; }
-  Tensor output(const Tensor& context_MH) const override { return out_proj_->forward(context_MH); }
 
  private:
   Linear q_proj_;
   Linear kv_proj_;
-  Linear out_proj_;
 };
 
 // Which maps exist; in place of the others, the columns of x that belong to kept heads.
 struct Maps {
-  bool queries, keys, values, output;
-  bool shared;            // keys are the queries
-  std::int64_t compared;  // columns of queries and keys, of the last heads; those of the first heads are 0
+  bool queries, keys, values;  // those of values and of the output are alike
+  bool shared;                 // keys are the queries
+  std::int64_t compared;       // columns of queries and keys, of the last heads; those of the first heads are 0
 };
 
 class SomeProjections final : public Projections {
@@ -82,8 +80,9 @@ class SomeProjections final : public Projections {
         shared_(maps.shared),
         q_proj_(maps.queries ? make.map("q_proj", {.out = maps.compared, .gain = kFusedGain}) : nullptr),
         k_proj_(maps.keys && !maps.shared ? make.map("k_proj", {.out = maps.compared, .gain = kFusedGain}) : nullptr),
-        v_proj_(maps.values ? make.map("v_proj", {.out = shape_.columns(), .gain = kFusedGain}) : nullptr),
-        out_proj_(maps.output ? make.output() : nullptr) {}
+        v_proj_(maps.values ? make.map("v_proj", {.out = shape_.columns(), .gain = kFusedGain}) : nullptr) {
+    if (maps.values) out_proj_ = make.output();
+  }
 
   Tensor queries(const Tensor& x_MH) const override { return mapped(q_proj_, x_MH); }
   Tensor keys_values(const Tensor& x_MH) const override {
@@ -92,9 +91,6 @@ class SomeProjections final : public Projections {
   ops::QueriesKeysValues all(const Tensor& x_MH) const override {
     const Tensor q_MH = queries(x_MH);
     return {q_MH, shared_ ? q_MH : mapped(k_proj_, x_MH), mapped(v_proj_, x_MH)};
-  }
-  Tensor output(const Tensor& context_MH) const override {
-    return out_proj_ ? out_proj_->forward(context_MH) : context_MH;
   }
 
  private:
@@ -115,7 +111,7 @@ class SomeProjections final : public Projections {
 
   AttentionShape shape_;
   bool shared_;
-  Linear q_proj_, k_proj_, v_proj_, out_proj_;
+  Linear q_proj_, k_proj_, v_proj_;
 };
 
 std::unique_ptr<Projections> make_projections(const Maker& make) {
@@ -127,7 +123,6 @@ std::unique_ptr<Projections> make_projections(const Maker& make) {
   const Maps maps{.queries = compares && recipe.reads_queries,
                   .keys = compares && recipe.reads_keys,
                   .values = kind != ProjectionKind::none,
-                  .output = kind != ProjectionKind::none,
                   .shared = kind == ProjectionKind::shared_qk && recipe.reads_keys,
                   .compared = columns - recipe.fixed(make.shape.heads) * make.shape.head_width()};
   if (kind == ProjectionKind::all && maps.queries && maps.keys && maps.compared == columns) {

@@ -40,7 +40,12 @@ class Projections {
   virtual torch::Tensor queries(const torch::Tensor& x_MH) const = 0;      // [M, H]
   virtual torch::Tensor keys_values(const torch::Tensor& x_MH) const = 0;  // k | v, [M, 2H]
   virtual ops::QueriesKeysValues all(const torch::Tensor& x_MH) const = 0;
-  virtual torch::Tensor output(const torch::Tensor& context_MH) const = 0;
+  torch::Tensor output(const torch::Tensor& context_MH) const {
+    return out_proj_ ? out_proj_->forward(context_MH) : context_MH;
+  }
+
+ protected:
+  Linear out_proj_ = nullptr;  // null: none; made last, after the maps of queries, keys and values
 };
 
 // The memory of a decoder as stored keys and values (heads.hpp).
