@@ -60,7 +60,7 @@ TEST(Trainer, AMetricThatIsNotFiniteIsNoBest) {
   PointSession session(run.path(), {.max_steps = 100, .patience = 2});
   session.task.best_step = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(session.trainer->train(), StopReason::patience);
-  EXPECT_EQ(session.trainer->state().step, 6);
+  EXPECT_EQ(Checkpoint::newest(run.path())->state().step, 6);
   EXPECT_TRUE(session.trainer->state().scores.empty());
 }
 
@@ -282,15 +282,6 @@ TEST(Trainer, SkipsTheBatchOfTheNextPhase) {
   resumed.trainer->restore(*Checkpoint::newest(run.path()));
   resumed.trainer->skip_batches();
   EXPECT_EQ(resumed.trainer->state().position, (DataPosition{.batch = 1, .phase = 1}));
-}
-
-TEST(Trainer, AValidationThatIsNotFiniteIsNoBest) {
-  const TemporaryDirectory run;
-  PointSession session(run.path(), {.max_steps = 6});
-  session.task.best_step = std::numeric_limits<double>::quiet_NaN();
-  session.trainer->train();
-  EXPECT_TRUE(session.trainer->state().scores.empty());
-  EXPECT_EQ(Checkpoint::newest(run.path())->state().step, 6);
 }
 
 }  // namespace
