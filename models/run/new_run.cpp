@@ -19,6 +19,7 @@
 namespace attend {
 
 namespace fs = std::filesystem;
+using torch::Tensor;
 
 void write_only_checkpoint(const fs::path& run, const NamedTensors& weights, const TensorMetadata& identity,
                            std::int64_t step) {
@@ -46,10 +47,6 @@ void write_derived_run(const fs::path& run, const fs::path& from, const char* re
   }
   if (error) throw UserError((from / "tokenizer").string() + ": cannot be read", "restore the run's tokenizer");
 }
-
-using torch::Tensor;
-
-namespace fs = std::filesystem;
 
 namespace {
 
