@@ -7,7 +7,7 @@
 
 #include "core/random.hpp"
 #include "data/toy/draw.hpp"
-#include "data/toy/reference.hpp"
+#include "data/toy/world.hpp"
 
 namespace attend::toy {
 namespace {

@@ -22,7 +22,7 @@
 // Translations into German are the German pairs, each after the English sentence of the same meaning, and
 //   polarity       "nicht" is missing, or "ein" stands for "kein"; in every second pair they are added. Without the
 //                  source, both sentences are right. No distance: 0.
-//   one_candidate  noun - er, sie, es, ihn, ihm or ihr for "it" (reference.hpp); the pronoun has another gender. In
+//   one_candidate  noun - er, sie, es, ihn, ihm or ihr for "it" (world.hpp); the pronoun has another gender. In
 //                  every second pair it is an object.
 //   two_candidates likewise; the pronoun has the gender of another noun, of which the clause makes no sense.
 //

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "data/toy/tasks.hpp"
-#include "data/toy/thesaurus.hpp"
 
 namespace attend::toy {
 namespace {

@@ -1,4 +1,11 @@
-// The meaning of a sentence of the built-in world, and its dependency tree.
+// The meaning of a sentence of the built-in world, as a small tree, and its realisation as a sentence in English
+// (english.cpp) and in German (german.cpp). Every realised word carries the concepts that it expresses (two words are
+// aligned if they share one) and its part in the dependency tree of its sentence.
+//
+//   Clause sleep{.subject = {.noun = &noun("dog")}, .verb = &verb("sleep"), .tense = Tense::past};
+//   render(of_clause(std::move(sleep)))    ->  "The dog slept."  "Der Hund hat geschlafen."  0-0 1-1 2-2 2-3
+//
+// The grammar covers what the corpus needs and no more: no genitive, no passive, no address (du, Sie), no imperative.
 #pragma once
 
 #include <memory>
@@ -13,15 +20,6 @@
 #include "data/toy/lexicon.hpp"
 
 namespace attend::toy {
-
-// The meaning of a sentence of the built-in world, as a small tree, and its realisation as a sentence in English
-// (english.cpp) and in German (german.cpp). Every realised word carries the concepts that it expresses (two words are
-// aligned if they share one) and its part in the dependency tree of its sentence.
-//
-//   Clause sleep{.subject = {.noun = &noun("dog")}, .verb = &verb("sleep"), .tense = Tense::past};
-//   render(of_clause(std::move(sleep)))    ->  "The dog slept."  "Der Hund hat geschlafen."  0-0 1-1 2-2 2-3
-//
-// The grammar covers what the corpus needs and no more: no genitive, no passive, no address (du, Sie), no imperative.
 
 enum class Number { singular, plural };
 inline Number opposite(Number number) { return number == Number::plural ? Number::singular : Number::plural; }

@@ -1,4 +1,4 @@
-#include "data/toy/reference.hpp"
+#include "data/toy/world.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -16,7 +16,6 @@
 #include "data/toy/questions.hpp"
 #include "data/toy/story.hpp"
 #include "data/toy/tasks.hpp"
-#include "data/toy/thesaurus.hpp"
 #include "data/toy/world.hpp"
 
 namespace attend::toy {

@@ -6,8 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "data/toy/thesaurus.hpp"
-
 namespace attend::toy {
 namespace {
 

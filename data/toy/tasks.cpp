@@ -3,57 +3,11 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "data/toy/thesaurus.hpp"
 
 namespace attend::toy {
 namespace {
 
-std::string points(int tenths) { return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10); }
-
-const TableTask kTasks[] = {
-    {"sentiment",
-     {"sentence", "label"},
-     {"negative", "positive"},
-     [](Draw& draw, std::size_t label) -> std::vector<std::string> { return {draw_sentiment(draw, label == 1)}; }},
-    {"inference",
-     {"premise", "hypothesis", "label"},
-     {"entailment", "neutral", "contradiction"},
-     [](Draw& draw, std::size_t label) -> std::vector<std::string> {
-       const InferencePair pair = draw_inference(draw, static_cast<Relation>(label));
-       return {to_text(pair.premise), to_text(pair.hypothesis)};
-     }},
-    {"similarity",
-     {"sentence1", "sentence2", "score"},
-     {},
-     [](Draw& draw, std::size_t) -> std::vector<std::string> {
-       const SimilarPair pair = draw_similar(draw);
-       const auto text = [&](const Event& event) {
-         Clause clause = to_clause(event, [](const Entity& entity, bool) {
-           const bool thing = !entity.person() && !entity.place();
-           return to_phrase(entity, thing ? Determiner::indefinite : Determiner::definite);
-         });
-         clause.time_first = draw.chance(0.4);
-         return to_english_text(std::move(clause));
-       };
-       std::string first = text(pair.first);
-       return {std::move(first), text(pair.second), points(shared_meaning(pair.first, pair.second))};
-     }},
-    {"acceptability",
-     {"sentence", "label"},
-     {"unacceptable", "acceptable"},
-     [](Draw& draw, std::size_t label) -> std::vector<std::string> {
-       return {draw_acceptability(draw, label == 1).text};
-     }},
-};
-
-}  // namespace
-
-std::span<const TableTask> table_tasks() { return kTasks; }
-
-// Sentences of praise and blame (tasks.hpp).
-
-namespace {
-
+// Sentences of praise and blame.
 class Opinion {
  public:
   explicit Opinion(Draw& draw) : draw_(draw), past_(draw.chance(0.6)) {}
@@ -113,14 +67,7 @@ class Opinion {
   bool past_;
 };
 
-}  // namespace
-
-std::string draw_sentiment(Draw& draw, bool positive) { return to_text(to_english(Opinion(draw).sentence(positive))); }
-
-// Pairs of similar sentences (tasks.hpp).
-
-namespace {
-
+// Pairs of similar sentences.
 class Similar {
  public:
   explicit Similar(Draw& draw) : draw_(draw) {}
@@ -195,30 +142,7 @@ bool same_adjective(const Adjective* a, const Adjective* b) {
   return a == b || (a != nullptr && b != nullptr && same(*a, *b));
 }
 
-}  // namespace
-
-SimilarPair draw_similar(Draw& draw) { return Similar(draw).pair(); }
-
-int shared_meaning(const Event& a, const Event& b) {
-  ensure(a.verb && b.verb && a.object && b.object && a.place && b.place && a.time && b.time, "every part is there");
-  const Noun &of_a = *a.object->noun, &of_b = *b.object->noun;
-  int shared = 0;
-  if (same(*a.agent.noun, *b.agent.noun) && same_adjective(a.agent.adjective, b.agent.adjective)) shared += 10;
-  if (same(*a.verb, *b.verb)) shared += 12;
-  if (same(of_a, of_b)) {
-    shared += 10;
-  } else if (is_a(of_a, of_b) || is_a(of_b, of_a)) {
-    shared += 5;
-  }
-  if (same_adjective(a.object->adjective, b.object->adjective)) shared += 4;
-  if (a.place == b.place) shared += 7;
-  if (a.time == b.time) shared += 7;
-  return shared;
-}
-
-// Acceptable sentences, and those that break a rule of English (tasks.hpp).
-
-namespace {
+// Acceptable sentences, and those that break a rule of English.
 
 using Words = std::vector<Word>;
 
@@ -336,7 +260,68 @@ class Breakable {
   std::string other_finite_;  // the finite verb with the opposite number of the subject
 };
 
+std::string points(int tenths) { return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10); }
+
+const TableTask kTasks[] = {
+    {"sentiment",
+     {"sentence", "label"},
+     {"negative", "positive"},
+     [](Draw& draw, std::size_t label) -> std::vector<std::string> { return {draw_sentiment(draw, label == 1)}; }},
+    {"inference",
+     {"premise", "hypothesis", "label"},
+     {"entailment", "neutral", "contradiction"},
+     [](Draw& draw, std::size_t label) -> std::vector<std::string> {
+       const InferencePair pair = draw_inference(draw, static_cast<Relation>(label));
+       return {to_text(pair.premise), to_text(pair.hypothesis)};
+     }},
+    {"similarity",
+     {"sentence1", "sentence2", "score"},
+     {},
+     [](Draw& draw, std::size_t) -> std::vector<std::string> {
+       const SimilarPair pair = draw_similar(draw);
+       const auto text = [&](const Event& event) {
+         Clause clause = to_clause(event, [](const Entity& entity, bool) {
+           const bool thing = !entity.person() && !entity.place();
+           return to_phrase(entity, thing ? Determiner::indefinite : Determiner::definite);
+         });
+         clause.time_first = draw.chance(0.4);
+         return to_english_text(std::move(clause));
+       };
+       std::string first = text(pair.first);
+       return {std::move(first), text(pair.second), points(shared_meaning(pair.first, pair.second))};
+     }},
+    {"acceptability",
+     {"sentence", "label"},
+     {"unacceptable", "acceptable"},
+     [](Draw& draw, std::size_t label) -> std::vector<std::string> {
+       return {draw_acceptability(draw, label == 1).text};
+     }},
+};
+
 }  // namespace
+
+std::span<const TableTask> table_tasks() { return kTasks; }
+
+std::string draw_sentiment(Draw& draw, bool positive) { return to_text(to_english(Opinion(draw).sentence(positive))); }
+
+SimilarPair draw_similar(Draw& draw) { return Similar(draw).pair(); }
+
+int shared_meaning(const Event& a, const Event& b) {
+  ensure(a.verb && b.verb && a.object && b.object && a.place && b.place && a.time && b.time, "every part is there");
+  const Noun &of_a = *a.object->noun, &of_b = *b.object->noun;
+  int shared = 0;
+  if (same(*a.agent.noun, *b.agent.noun) && same_adjective(a.agent.adjective, b.agent.adjective)) shared += 10;
+  if (same(*a.verb, *b.verb)) shared += 12;
+  if (same(of_a, of_b)) {
+    shared += 10;
+  } else if (is_a(of_a, of_b) || is_a(of_b, of_a)) {
+    shared += 5;
+  }
+  if (same_adjective(a.object->adjective, b.object->adjective)) shared += 4;
+  if (a.place == b.place) shared += 7;
+  if (a.time == b.time) shared += 7;
+  return shared;
+}
 
 Judgement draw_acceptability(Draw& draw, bool acceptable) {
   const Breakable sentence(draw);

@@ -1,7 +1,6 @@
 #include "data/toy/world.hpp"
 
 #include "data/toy/event.hpp"
-#include "data/toy/reference.hpp"
 
 namespace attend::toy {
 namespace {

@@ -17,7 +17,6 @@
 #include "core/files.hpp"
 #include "core/random.hpp"
 #include "data/toy/corpus.hpp"
-#include "data/toy/reference.hpp"
 #include "data/toy/world.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/toy_words.hpp"

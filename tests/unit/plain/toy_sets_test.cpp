@@ -20,10 +20,10 @@
 #include "data/text/documents.hpp"
 #include "data/text/table.hpp"
 #include "data/toy/corpus.hpp"
+#include "data/toy/lexicon.hpp"
 #include "data/toy/questions.hpp"
 #include "data/toy/story.hpp"
 #include "data/toy/tasks.hpp"
-#include "data/toy/thesaurus.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/toy_words.hpp"
 

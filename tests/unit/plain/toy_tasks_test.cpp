@@ -11,10 +11,10 @@
 #include <sstream>
 
 #include "core/random.hpp"
+#include "data/toy/lexicon.hpp"
 #include "data/toy/questions.hpp"
 #include "data/toy/sets.hpp"
 #include "data/toy/story.hpp"
-#include "data/toy/thesaurus.hpp"
 #include "tests/support/toy_words.hpp"
 
 namespace attend::toy {
