@@ -114,13 +114,13 @@ int GivenScores::decimals() const {
 
 std::vector<TestDocument> read_test_documents(const std::vector<std::string>& files) {
   DocumentReader reader(files);
-  SentenceSplitter splitter;
+  const SentenceSplitter splitter = make_sentence_splitter();
   std::vector<TestDocument> documents;
   for (DocumentLine line; reader.next(line);) {
     if (line.first) documents.emplace_back();
     TestDocument& document = documents.back();
     document.bytes += std::ssize(line.text) + 1;
-    for (std::string& sentence : splitter.split(line.text)) {
+    for (std::string& sentence : splitter(line.text)) {
       for (const std::string_view word : metrics::split_words(sentence)) document.words.emplace_back(word);
       document.sentences.push_back(std::move(sentence));
     }

@@ -53,10 +53,10 @@ void encode_to(IdCache::Writer& cache, const std::vector<std::string>& files, co
   DocumentCounts counts;
   std::uint64_t num_tokens = 0;
   const auto make_encoder = [&] {
-    return [&, splitter = SentenceSplitter()](const DocumentLine& line) mutable {
+    return [&, splitter = make_sentence_splitter()](const DocumentLine& line) {
       EncodedLine encoded;
       bool is_first = line.first;  // of its document
-      for (const std::string& sentence : splitter.split(line.text)) {
+      for (const std::string& sentence : splitter(line.text)) {
         const Ids ids = tokenizer.encode(tokenizer.in_document(sentence, is_first));
         is_first = false;
         encoded.cut += ids.size() > DocumentCorpus::kLongestSentence;

@@ -41,31 +41,25 @@ bool DocumentReader::next(DocumentLine& line) {
   }
 }
 
-struct SentenceSplitter::Iterator {
-  std::unique_ptr<icu::BreakIterator> icu;
-};
-
-SentenceSplitter::SentenceSplitter() : iterator_(std::make_unique<Iterator>()) {
+SentenceSplitter make_sentence_splitter() {
   UErrorCode error = U_ZERO_ERROR;
-  iterator_->icu.reset(icu::BreakIterator::createSentenceInstance(icu::Locale("en@ss=standard"), error));
+  const std::shared_ptr<icu::BreakIterator> iterator(
+      icu::BreakIterator::createSentenceInstance(icu::Locale("en@ss=standard"), error));
   ensure(U_SUCCESS(error), "ICU provides sentence rules");
-}
-
-SentenceSplitter::~SentenceSplitter() = default;
-
-std::vector<std::string> SentenceSplitter::split(std::string_view text) {
-  const icu::UnicodeString whole =
-      icu::UnicodeString::fromUTF8(icu::StringPiece(text.data(), static_cast<std::int32_t>(text.size())));
-  iterator_->icu->setText(whole);
-  std::vector<std::string> sentences;
-  for (std::int32_t begin = iterator_->icu->first(), end = iterator_->icu->next(); end != icu::BreakIterator::DONE;
-       begin = end, end = iterator_->icu->next()) {
-    icu::UnicodeString sentence(whole, begin, end - begin);
-    sentence.trim();
-    if (sentence.isEmpty()) continue;
-    sentence.toUTF8String(sentences.emplace_back());
-  }
-  return sentences;
+  return [iterator](std::string_view text) {
+    const icu::UnicodeString whole =
+        icu::UnicodeString::fromUTF8(icu::StringPiece(text.data(), static_cast<std::int32_t>(text.size())));
+    iterator->setText(whole);
+    std::vector<std::string> sentences;
+    for (std::int32_t begin = iterator->first(), end = iterator->next(); end != icu::BreakIterator::DONE;
+         begin = end, end = iterator->next()) {
+      icu::UnicodeString sentence(whole, begin, end - begin);
+      sentence.trim();
+      if (sentence.isEmpty()) continue;
+      sentence.toUTF8String(sentences.emplace_back());
+    }
+    return sentences;
+  };
 }
 
 }  // namespace attend

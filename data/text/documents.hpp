@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -44,19 +45,8 @@ class DocumentReader {
 };
 
 // Splits text into sentences by Unicode's rules (UAX 29, with ICU's English exceptions such as Mr. and Mrs.) and trims
-// them.
-class SentenceSplitter {
- public:
-  SentenceSplitter();
-  SentenceSplitter(const SentenceSplitter&) = delete;
-  SentenceSplitter& operator=(const SentenceSplitter&) = delete;
-  ~SentenceSplitter();
-
-  std::vector<std::string> split(std::string_view text);
-
- private:
-  struct Iterator;
-  std::unique_ptr<Iterator> iterator_;
-};
+// them. For one thread, as are its copies.
+using SentenceSplitter = std::function<std::vector<std::string>(std::string_view text)>;
+SentenceSplitter make_sentence_splitter();
 
 }  // namespace attend

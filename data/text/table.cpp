@@ -47,6 +47,26 @@ std::optional<std::string> text_of(const nlohmann::json& value, const std::strin
   return text;
 }
 
+// The byte offset of each code point of a text; the last entry is the text's size.
+std::vector<std::size_t> code_points(std::string_view text) {
+  std::vector<std::size_t> begins;
+  for (std::size_t at = 0; at < text.size(); at += character_at(text, at).size()) {
+    begins.push_back(at);
+  }
+  begins.push_back(text.size());
+  return begins;
+}
+
+// The occurrence of `text` in the context that is nearest to byte `at`.
+std::optional<std::size_t> nearest(std::string_view context, std::string_view text, std::size_t at) {
+  std::optional<std::size_t> best;
+  const auto distance = [&](std::size_t place) { return place > at ? place - at : at - place; };
+  for (std::size_t place = context.find(text); place != std::string_view::npos; place = context.find(text, place + 1)) {
+    if (!best || distance(place) < distance(*best)) best = place;
+  }
+  return best;
+}
+
 }  // namespace
 
 std::vector<std::string> split_at(const std::string& line, char separator) {
@@ -189,30 +209,6 @@ bool TableReader::next_record(Record& record) {
   }
   return true;
 }
-
-namespace {
-
-// The byte offset of each code point of a text; the last entry is the text's size.
-std::vector<std::size_t> code_points(std::string_view text) {
-  std::vector<std::size_t> begins;
-  for (std::size_t at = 0; at < text.size(); at += character_at(text, at).size()) {
-    begins.push_back(at);
-  }
-  begins.push_back(text.size());
-  return begins;
-}
-
-// The occurrence of `text` in the context that is nearest to byte `at`.
-std::optional<std::size_t> nearest(std::string_view context, std::string_view text, std::size_t at) {
-  std::optional<std::size_t> best;
-  const auto distance = [&](std::size_t place) { return place > at ? place - at : at - place; };
-  for (std::size_t place = context.find(text); place != std::string_view::npos; place = context.find(text, place + 1)) {
-    if (!best || distance(place) < distance(*best)) best = place;
-  }
-  return best;
-}
-
-}  // namespace
 
 QuestionSet read_squad(const std::string& file, Labelled labelled) {
   check_text_file(file);

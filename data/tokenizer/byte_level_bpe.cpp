@@ -90,6 +90,43 @@ std::size_t broken_length_at(std::string_view bytes, std::size_t at) {
   return 1;
 }
 
+using nlohmann::json;
+
+// A merge is an array of two pieces or, in older files, one string with a space between them.
+std::pair<std::string, std::string> read_merge(const json& merge, const std::string& name) {
+  if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+    return {merge[0].get<std::string>(), merge[1].get<std::string>()};
+  }
+  if (merge.is_string()) {
+    const auto text = merge.get<std::string>();
+    const std::size_t space = text.find(' ');
+    if (space != std::string::npos && text.find(' ', space + 1) == std::string::npos) {
+      return {text.substr(0, space), text.substr(space + 1)};
+    }
+  }
+  throw UserError(name + ": the merge " + merge.dump() + ", expected two pieces with a space between them", kOtherCopy);
+}
+
+// Adds the tokens of "added_tokens" to the vocabulary, which need not have them, and returns their ids. Tokens that
+// are not special are refused: Hugging Face finds them in a text before anything else.
+std::vector<std::int32_t> add_tokens(const json& file, json& vocabulary, const std::string& name) {
+  std::vector<std::int32_t> special;
+  for_added_tokens(file, name, [&](const SpecialToken& token, const json& entry) {
+    if (!json_member<bool>(entry, "special", name)) {
+      throw UserError(name + ": the added token \"" + token.piece + "\" is not special, expected special ones only",
+                      kOtherTokenizer);
+    }
+    const auto known = vocabulary.emplace(token.piece, entry["id"]).first;
+    if (*known != token.id) {
+      throw UserError(name + ": the added token \"" + token.piece + "\" has the id " + std::to_string(token.id) +
+                          ", but in the vocabulary " + known->dump(),
+                      kOtherCopy);
+    }
+    special.push_back(token.id);
+  });
+  return special;
+}
+
 }  // namespace
 
 ByteLevelBpe::ByteLevelBpe(ByteLevelBpeFile file, const std::string& name)
@@ -243,47 +280,6 @@ std::string ByteLevelBpe::decode(std::span<const std::int32_t> ids) const {
   }
   return text;
 }
-
-namespace {
-
-using nlohmann::json;
-
-// A merge is an array of two pieces or, in older files, one string with a space between them.
-std::pair<std::string, std::string> read_merge(const json& merge, const std::string& name) {
-  if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
-    return {merge[0].get<std::string>(), merge[1].get<std::string>()};
-  }
-  if (merge.is_string()) {
-    const auto text = merge.get<std::string>();
-    const std::size_t space = text.find(' ');
-    if (space != std::string::npos && text.find(' ', space + 1) == std::string::npos) {
-      return {text.substr(0, space), text.substr(space + 1)};
-    }
-  }
-  throw UserError(name + ": the merge " + merge.dump() + ", expected two pieces with a space between them", kOtherCopy);
-}
-
-// Adds the tokens of "added_tokens" to the vocabulary, which need not have them, and returns their ids. Tokens that
-// are not special are refused: Hugging Face finds them in a text before anything else.
-std::vector<std::int32_t> add_tokens(const json& file, json& vocabulary, const std::string& name) {
-  std::vector<std::int32_t> special;
-  for_added_tokens(file, name, [&](const SpecialToken& token, const json& entry) {
-    if (!json_member<bool>(entry, "special", name)) {
-      throw UserError(name + ": the added token \"" + token.piece + "\" is not special, expected special ones only",
-                      kOtherTokenizer);
-    }
-    const auto known = vocabulary.emplace(token.piece, entry["id"]).first;
-    if (*known != token.id) {
-      throw UserError(name + ": the added token \"" + token.piece + "\" has the id " + std::to_string(token.id) +
-                          ", but in the vocabulary " + known->dump(),
-                      kOtherCopy);
-    }
-    special.push_back(token.id);
-  });
-  return special;
-}
-
-}  // namespace
 
 bool is_bpe_json(const json& file) {
   if (!file.is_object()) return false;

@@ -45,6 +45,21 @@ bool is_accent(UChar32 c) {
   return (u_charType(c) == U_NON_SPACING_MARK && is_old(c)) || c == 0x1734;     // was a nonspacing mark then
 }
 
+using nlohmann::json;
+
+// Added tokens are matched before anything else. Special ones may be ignored, since text never becomes them here.
+void check_added_tokens(const json& file, const WordPiece& vocabulary, const std::string& name) {
+  const SpecialIds ids = vocabulary.special();
+  const std::array special{ids.pad, ids.unk, ids.cls, ids.sep, ids.mask};
+  for_added_tokens(file, name, [&](const SpecialToken& token, const json& /*entry*/) {
+    const bool is_special = std::ranges::find(special, token.id) != special.end();
+    if (is_special && vocabulary.piece(token.id) == token.piece) return;
+    throw UserError(name + ": the added token \"" + token.piece + "\", id " + std::to_string(token.id) +
+                        ", expected only [PAD], [UNK], [CLS], [SEP] and [MASK]",
+                    kOtherTokenizer);
+  });
+}
+
 }  // namespace
 
 WordPiece::WordPiece(std::vector<std::string> pieces, const WordPieceConfig& config, const std::string& name)
@@ -207,25 +222,6 @@ std::string WordPiece::decode(std::span<const std::int32_t> ids) const {
   }
   return text;
 }
-
-namespace {
-
-using nlohmann::json;
-
-// Added tokens are matched before anything else. Special ones may be ignored, since text never becomes them here.
-void check_added_tokens(const json& file, const WordPiece& vocabulary, const std::string& name) {
-  const SpecialIds ids = vocabulary.special();
-  const std::array special{ids.pad, ids.unk, ids.cls, ids.sep, ids.mask};
-  for_added_tokens(file, name, [&](const SpecialToken& token, const json& /*entry*/) {
-    const bool is_special = std::ranges::find(special, token.id) != special.end();
-    if (is_special && vocabulary.piece(token.id) == token.piece) return;
-    throw UserError(name + ": the added token \"" + token.piece + "\", id " + std::to_string(token.id) +
-                        ", expected only [PAD], [UNK], [CLS], [SEP] and [MASK]",
-                    kOtherTokenizer);
-  });
-}
-
-}  // namespace
 
 WordPiece read_wordpiece_json(const json& file, const std::string& name) {
   if (!file.is_object()) throw UserError(name + ": not an object, expected a tokenizer.json", kOtherTokenizer);
