@@ -1,4 +1,7 @@
-// Forced decoding: the probabilities of given pieces, the windows in which they are read, and their sums.
+// Forced decoding: the probabilities of given pieces. The model reads them instead of its own predictions (teacher
+// forcing), so that one forward pass gives all of these probabilities. Long texts are read in windows.
+//
+// Legend: docs/architecture.md.
 #pragma once
 
 #include <torch/types.h>
@@ -16,11 +19,6 @@
 #include "models/ops/weight.hpp"
 
 namespace attend {
-
-// Forced decoding: the probabilities of given pieces. The model reads them instead of its own predictions (teacher
-// forcing), so that one forward pass gives all of these probabilities.
-//
-// Legend: docs/architecture.md.
 
 // Natural logarithms of probabilities at one position, given what the model reads there.
 struct ForcedPiece {

@@ -13,9 +13,7 @@
 
 namespace attend {
 
-// The position of a training run in its data.
-
-// A position between two batches in the endless stream of epochs.
+// The position of a training run in its data: between two batches in the endless stream of epochs.
 struct DataPosition {
   std::int64_t epoch = 0;
   std::int64_t batch = 0;  // in that epoch

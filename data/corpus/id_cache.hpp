@@ -19,9 +19,7 @@
 
 namespace attend {
 
-// Encodes text with all processors, keeping the order of the lines.
-
-// Encodes every line of `reader` and passes it to take(line, encoded), in order. Each thread calls make_encoder() for
+// Encodes every line of `reader` with all processors and passes it to take(line, encoded), in order. Each thread calls make_encoder() for
 // each chunk of lines. Throws Interrupted when a signal requests a stop, and UserError naming `file` if a line number
 // exceeds the 32 bits of the cache.
 template <class Line, class Reader, class MakeEncoder, class Take>

@@ -16,8 +16,6 @@
 
 namespace attend {
 
-// A text or pair of texts with its gold label.
-
 // The gold label of a text: the member of the task's kind is set, or none if the text is not labelled.
 struct Gold {
   std::optional<std::size_t> label = {};  // classification: the number of the label

@@ -79,13 +79,9 @@ inline double f1_of(std::size_t shared, std::size_t predicted, std::size_t gold)
   return 2 * precision * recall / (precision + recall);
 }
 
-}  // namespace attend::metrics
-
 // BLEU (Papineni et al. 2002), equal to sacreBLEU 2.6.0.
 //
 // Left out: orders other than 4, and other smoothing values than sacreBLEU's defaults (floor 0.1, add-k 1).
-
-namespace attend::metrics {
 
 inline constexpr int kBleuOrder = 4;
 
@@ -132,19 +128,6 @@ class Bleu : public Metric {
   BleuScore score(std::span<const double> statistics, bool effective_order) const;
   BleuOptions options_;
 };
-
-}  // namespace attend::metrics
-
-template <>
-inline constexpr auto attend::kEnumNames<attend::metrics::BleuSmoothing> =
-    std::to_array<attend::EnumName<attend::metrics::BleuSmoothing>>({
-        {metrics::BleuSmoothing::none, "none"},
-        {metrics::BleuSmoothing::exp, "exp"},
-        {metrics::BleuSmoothing::floor, "floor"},
-        {metrics::BleuSmoothing::add_k, "add-k"},
-    });
-
-namespace attend::metrics {
 
 // chrF2 (Popović 2015) and chrF2++ (Popović 2017, with word n-grams), equal to sacreBLEU 2.6.0: character n-grams up to
 // order 6 over text without white space, recall weighing twice as much as precision.
@@ -207,3 +190,12 @@ class Rouge : public Metric {
 };
 
 }  // namespace attend::metrics
+
+template <>
+inline constexpr auto attend::kEnumNames<attend::metrics::BleuSmoothing> =
+    std::to_array<attend::EnumName<attend::metrics::BleuSmoothing>>({
+        {metrics::BleuSmoothing::none, "none"},
+        {metrics::BleuSmoothing::exp, "exp"},
+        {metrics::BleuSmoothing::floor, "floor"},
+        {metrics::BleuSmoothing::add_k, "add-k"},
+    });

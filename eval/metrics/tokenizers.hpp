@@ -1,4 +1,8 @@
-// Text and tokens as sacreBLEU sees them.
+// Text as sacreBLEU sees it through Python's str (Unicode white space, context-dependent lower-casing, code points), and
+// its tokenizers.
+//
+// All text is UTF-8. Invalid UTF-8 is not an error: each bad sequence counts as one U+FFFD among code points and is
+// kept unchanged in words.
 #pragma once
 
 #include <array>
@@ -10,11 +14,6 @@
 #include "core/options.hpp"
 
 namespace attend::metrics {
-
-// Text as sacreBLEU sees it through Python's str: Unicode white space, context-dependent lower-casing, code points.
-//
-// All text is UTF-8. Invalid UTF-8 is not an error: each bad sequence counts as one U+FFFD among code points and is
-// kept unchanged in words.
 
 // `text` without trailing white space.
 std::string_view trim_right(std::string_view text);
@@ -31,13 +30,9 @@ std::vector<std::uint32_t> visible_characters(std::string_view text);
 // Full Unicode lower-casing without a locale, as str.lower(): İ becomes two code points, a final Σ becomes ς.
 std::string lower_case(std::string_view text);
 
-}  // namespace attend::metrics
-
 // The tokenizers of sacreBLEU 2.6.0 and of its TER (Tercom), without their regular expressions.
 //
 // Left out: tokenizers that need a model or a dictionary (spm, flores101, ja-mecab, ko-mecab).
-
-namespace attend::metrics {
 
 enum class Tokenization { none, mteval_13a, international, character, chinese };
 
