@@ -37,7 +37,6 @@ struct TranslationConfig {
   BatchConfig batches = {};
   ModelConfig model = {};
   StartVectors start = {};
-  bool freeze_vectors = false;
   ScheduleConfig schedule = {};
   ObjectiveConfig objective = {};
   GuidedAlignmentConfig guided = {};
@@ -84,9 +83,6 @@ struct TranslationConfig {
     visit.group("Model");
     ModelConfig::visit(self.model, visit);
     StartVectors::visit(self.start, visit);
-    visit("freeze-vectors", self.freeze_vectors,
-          {.help = "do not train the source's table of embeddings, which with --tie-embeddings is also the target's",
-           .only = {"vectors"}});
 
     visit.group("Optimisation");
     ScheduleConfig::visit(self.schedule, visit);

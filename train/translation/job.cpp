@@ -255,10 +255,8 @@ class TranslationJob : public Job {
   std::unique_ptr<Task> make_task(bool initial_weights) override {
     const Seq2Seq model = make_seq2seq(config_.model, sizes_of(*tokenizers_), config_.trainer.seed);
     log_unfused(*model);
-    if (!config_.start.vectors.empty()) {
-      const ops::Weight& table = model->source_table();
-      if (initial_weights) start_with(config_.start.vectors, tokenizers_->src, table);
-      table.master().set_requires_grad(!config_.freeze_vectors);
+    if (initial_weights && !config_.start.vectors.empty()) {
+      start_with(config_.start.vectors, tokenizers_->src, model->source_table());
     }
     if (initial_weights && !config_.run.init_from.empty()) {
       const fs::path from = config_.run.init_from;
