@@ -19,9 +19,9 @@
 
 namespace attend {
 
-// Encodes every line of `reader` with all processors and passes it to take(line, encoded), in order. Each thread calls make_encoder() for
-// each chunk of lines. Throws Interrupted when a signal requests a stop, and UserError naming `file` if a line number
-// exceeds the 32 bits of the cache.
+// Encodes every line of `reader` with all processors and passes it to take(line, encoded), in order. Each thread calls
+// make_encoder() for each chunk of lines. Throws Interrupted when a signal requests a stop, and UserError naming `file`
+// if a line number exceeds the 32 bits of the cache.
 template <class Line, class Reader, class MakeEncoder, class Take>
 void encode_in_order(Reader& reader, const std::string& file, MakeEncoder make_encoder, Take take) {
   constexpr std::size_t kChunkLines = 8192;

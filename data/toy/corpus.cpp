@@ -123,7 +123,7 @@ std::size_t write_challenge(const std::filesystem::path& path, const std::vector
   make_directories(path.parent_path());
   AtomicFile file(path);
   for (const MinimalPair& pair : pairs) {
-    const std::string source = pair.source.text.empty() ? "" : pair.source.text + '\t';
+    const std::string source = pair.source.empty() ? "" : pair.source + '\t';
     file.write(fmt::format("{}\t{}\t{}{}\t{}\n", pair.kind, pair.distance.value(), source, pair.better, pair.worse));
   }
   file.commit();

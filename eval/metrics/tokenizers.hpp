@@ -1,5 +1,5 @@
-// Text as sacreBLEU sees it through Python's str (Unicode white space, context-dependent lower-casing, code points), and
-// its tokenizers.
+// Text as sacreBLEU sees it through Python's str (Unicode white space, context-dependent lower-casing, code points),
+// and its tokenizers.
 //
 // All text is UTF-8. Invalid UTF-8 is not an error: each bad sequence counts as one U+FFFD among code points and is
 // kept unchanged in words.

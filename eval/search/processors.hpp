@@ -13,8 +13,8 @@
 
 namespace attend {
 
-// Changes the scores by which search chooses the next token [V] of one hypothesis: log p, as earlier processors left it.
-// The probabilities that are reported remain those of the model. Called by one thread at a time.
+// Changes the scores by which search chooses the next token [V] of one hypothesis: log p, as earlier processors left
+// it. The probabilities that are reported remain those of the model. Called by one thread at a time.
 using LogitsProcessor = std::function<void(const OpenSentence& sentence, const Live& live, std::span<float> scores_V)>;
 using LogitsProcessors = std::vector<LogitsProcessor>;
 

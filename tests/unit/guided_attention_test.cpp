@@ -187,7 +187,7 @@ TEST_F(PieceLinksTest, LinksOfWordsAreSpreadToThePiecesOfEachSegmentation) {
   const EncodedCorpus corpus = EncodedCorpus::open(source, {}, directory_ / "cache");
   const PieceLinks piece_links(read_word_links(link_file, src_file, tgt_file), link_file, source, {},
                                directory_ / "cache");
-  const SampledPairs sampled(corpus, {tokenizer, tokenizer, {}}, {.bpe_dropout = 0.4}, 1, 1000);
+  const SampledPairs sampled(corpus, {tokenizer, tokenizer}, {.bpe_dropout = 0.4}, 1, 1000);
   const std::vector<std::uint32_t> examples = {3, 11, 58, 0, 24};
   for (const SampledPairs* pairs : {static_cast<const SampledPairs*>(nullptr), &sampled}) {
     Batch batch = make_batch(corpus, examples, {.src_eos = 3, .tgt_bos = 2, .tgt_eos = 3}, pairs, 1);

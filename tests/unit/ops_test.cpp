@@ -223,8 +223,8 @@ TEST_P(EveryNorm, IsMadeAgainByProductsThatReadIt) {
       const Tensor beta = centred ? in[3] : Tensor();
       const Tensor post = add_layer_norm(in[0], in[1], in[2], beta, 1e-5, {.rate = 0.1, .key = 7}).norm;
       const Tensor pre = layer_norm(in[0], in[2], beta, 1e-5);
-      return {linear(post, weight(in[4]), in[5]), feed_forward(pre, {weight(in[4]), in[5]}, Activation::gelu,
-                                                               {.rate = 0.1, .key = 8}, {weight(in[6]), in[3]})};
+      return {linear(post, weight(in[4]), in[5]),
+              feed_forward(pre, {weight(in[4]), in[5]}, Activation::gelu, {weight(in[6]), in[3]})};
     };
     const std::vector<Tensor> in = {randn({13, 37}),      randn({13, 37}),  at::randn({37}),     at::randn({37}),
                                     at::randn({130, 37}), at::randn({130}), at::randn({37, 130})};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -25,6 +26,12 @@
 namespace attend {
 namespace {
 
+std::vector<std::int64_t> labels_of(const std::vector<std::int64_t>& labels, NamedMeasure::Subset subset) {
+  std::vector<std::int64_t> found;
+  std::ranges::transform(subset, std::back_inserter(found), [&](std::size_t i) { return labels[i]; });
+  return found;
+}
+
 std::vector<PairTest> tests_of_labels(const std::vector<std::int64_t>& gold,
                                       const std::vector<std::vector<std::int64_t>>& predicted, std::size_t resamples) {
   const metrics::Resamples samples = metrics::draw_resamples(gold.size(), resamples);
@@ -32,10 +39,11 @@ std::vector<PairTest> tests_of_labels(const std::vector<std::int64_t>& gold,
   std::vector<std::vector<ScoredOutput>> scored;
   for (const std::vector<std::int64_t>& labels : predicted) {
     systems.push_back({.name = std::to_string(systems.size()), .description = {}, .runs = {systems.size()}});
-    const NamedMeasure accuracy{
-        "accuracy", [&](NamedMeasure::Subset s) { return metrics::accuracy(chosen(labels, s), chosen(gold, s)); }};
-    const NamedMeasure f1{"f1",
-                          [&](NamedMeasure::Subset s) { return metrics::f1(chosen(labels, s), chosen(gold, s), 1); }};
+    const NamedMeasure accuracy{"accuracy", [&](NamedMeasure::Subset s) {
+                                  return metrics::accuracy(labels_of(labels, s), labels_of(gold, s));
+                                }};
+    const NamedMeasure f1{
+        "f1", [&](NamedMeasure::Subset s) { return metrics::f1(labels_of(labels, s), labels_of(gold, s), 1); }};
     scored.push_back({scored_by(accuracy, true, gold.size(), samples), scored_by(f1, false, gold.size(), samples)});
   }
   return test_pairs(

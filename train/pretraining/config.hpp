@@ -27,10 +27,10 @@ namespace attend {
 //   --phase 128:50%:0.3 --phase 128:50%:0.15                              30 %, then 15 % of the tokens masked
 
 struct Phase {
-  std::int64_t length = 0;      // tokens of a sequence
-  std::int64_t max_tokens = 0;  // of a batch
-  double end = 1;               // share of all updates after which the next phase starts
-  bool pairs = true;            // false: single segments, even if the objective has pairs
+  std::int64_t length = 0;               // tokens of a sequence
+  std::int64_t max_tokens = 0;           // of a batch
+  double end = 1;                        // share of all updates after which the next phase starts
+  bool pairs = true;                     // false: single segments, even if the objective has pairs
   std::optional<double> mask_rate = {};  // none: that of the run
 };
 
