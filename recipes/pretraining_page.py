@@ -41,7 +41,7 @@ def fine_tuned(results):
 def curve(result):
     lines = [[f"{point['minutes']:.0f}", f"{point['tokens'] / 1e6:.1f}", f"{point['loss']:.3f}", f"{point['ppl']:.1f}", f"{point['accuracy']:.1f}"]
              for point in every(MINUTES, result["curve"])]
-    return f"### {result['shape'].capitalize()}\n\n" + table(["minutes", "million tokens", "loss", "perplexity", "accuracy"], lines)
+    return f"### {result['shape'][0].upper()}{result['shape'][1:]}\n\n" + table(["minutes", "million tokens", "loss", "perplexity", "accuracy"], lines)
 
 
 def choices(result):
@@ -61,8 +61,8 @@ def files(results, ablation):
     return {"pretraining.md": "\n".join([
         "# Pretraining\n",
         "Encoders of several shapes, pretrained by `recipes/pretraining SHAPE` on English Wikipedia with a vocabulary of 8,192 pieces and the settings "
-        "of recipes/wikipedia_en.toml, for small also those of wikipedia_en_small.toml, and fine-tuned by `recipes/finetuning`. Accuracy and "
-        "scores are in percent. `recipes/attention_pages` writes this page from the files in [pretraining/](pretraining) and "
+        "of recipes/wikipedia_en.toml, and fine-tuned by `recipes/finetuning`. Those named BERT have BERT's own parts and optimiser "
+        "(wikipedia_en_bert.toml). Accuracy and scores are in percent. `recipes/attention_pages` writes this page from the files in [pretraining/](pretraining) and "
         "[choices.json](choices.json).\n",
         made(results),
         "## Fine-tuned\n",
