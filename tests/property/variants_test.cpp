@@ -35,9 +35,8 @@ ModelConfig drawn_translation(RandomStream& random) {
   draw_options(bind(config), {{"heads", {1, 2, 3, 6, 12}}, {"feed-forward", {0, 19}}, {"self-window", {0, 0, 2}}},
                random);
   if (config.block.feed_forward == 0) config.block.activation = BlockOptions().activation;
-  // Weights within ±0.1 shrink the signal of a narrow stack without norms and residual connections to nothing.
-  const bool shrinks = config.block.norm == NormPlace::none && !config.block.residual;
-  if (shrinks && config.initial.matrices == Initialiser::uniform) config.initial.matrices = Initialiser::of_family;
+  // Without residual connections, other matrices than the family's let the signal of a narrow stack vanish or explode.
+  if (!config.block.residual) config.initial.matrices = Initialiser::of_family;
   // Shorter than some sentences, and once in a while not wanted.
   if (has_tables(config) || random.below(16) == 0) config.max_positions = 5;
   return config;
