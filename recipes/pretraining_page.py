@@ -51,7 +51,7 @@ def choices(result):
         "## Choices of pretraining\n",
         f"`recipes/choices`, {result['shape']}, {result['started']}: each encoder differs from the baseline in one setting and was trained on the same "
         "number of tokens. Held-out loss and accuracy use the masks of BERT (15 %, 80/10/10) for all encoders. `recipes/bert_variants` "
-        "([results](bert_variants.md)) changes parts of the architecture.\n",
+        "changes parts of the architecture.\n",
         table(["encoder", "held-out loss", "accuracy", "SST-2 accuracy", "STS-B Pearson"], lines)])
 
 
