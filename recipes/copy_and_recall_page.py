@@ -28,7 +28,8 @@ CHARTS = (
 )
 # Pairs of kinds that differ in one part.
 EXCHANGED = (("the score: general, additive", "luong", "luong_additive"), ("the score: general, additive", "bahdanau_general", "bahdanau"),
-             ("input feeding: with, without", "luong", "luong_no_feeding"))
+             ("input feeding: with, without", "luong", "luong_no_feeding"),
+             ("the encoder's heads: fixed patterns, learnt", "transformer_patterns", "transformer_sinusoidal"))
 COLOURS = {f"line{place}": pair for place, pair in enumerate((
     ("#59636e", "#9198a1"), ("#9a6700", "#d29922"), ("#cf222e", "#f85149"), ("#8250df", "#ab7df8"), ("#1a7f37", "#3fb950"),
     ("#0969da", "#4493f8"), ("#bf3989", "#f778ba"), ("#1f2328", "#e6edf3")))}
