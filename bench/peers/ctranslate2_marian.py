@@ -7,6 +7,7 @@ import json, subprocess, sys, tempfile
 import ctranslate2, sentencepiece
 from ctranslate2.converters import TransformersConverter
 
+LONGEST = 200  # pieces, so that a repetition without end ends at the same place
 attend, run, source = sys.argv[1:4]
 count, threads = (int(word) for word in sys.argv[4:] + ["1000", "1"][len(sys.argv) - 4:])
 with open(source, encoding="utf8", newline="\n") as lines:
@@ -17,9 +18,10 @@ with tempfile.TemporaryDirectory() as folder:
     TransformersConverter(exported).convert(converted)
     reader, writer = (sentencepiece.SentencePieceProcessor(model_file=f"{exported}/{side}.spm") for side in ("source", "target"))
     translator = ctranslate2.Translator(converted, device="cpu", compute_type="float32", inter_threads=1, intra_threads=threads)
-    results = translator.translate_batch([[*reader.encode(text, out_type=str), "</s>"] for text in texts], beam_size=1, max_batch_size=32)
+    results = translator.translate_batch([[*reader.encode(text, out_type=str), "</s>"] for text in texts], beam_size=1, max_batch_size=32,
+                                         max_decoding_length=LONGEST)
 theirs = [writer.decode_pieces(result.hypotheses[0]).strip() for result in results]
-words = [attend, "translate", run, "--beam", "1", "--precision", "fp32", "--threads", str(threads)]
+words = [attend, "translate", run, "--beam", "1", "--precision", "fp32", "--threads", str(threads), "--max-length", str(LONGEST)]
 said = subprocess.run(words, input="".join(text + "\n" for text in texts), capture_output=True, check=True, encoding="utf8").stdout
 ours = [line.strip() for line in said.split("\n")[:len(texts)]]
 different = [i for i, pair in enumerate(zip(ours, theirs)) if pair[0] != pair[1]]
