@@ -136,9 +136,14 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
   if (!phases.empty() && origins.given("length")) {
     throw UserError(origins("length") + ": every --phase sets its own length", "leave it out");
   }
+  const std::vector<Phase> all = lengths(origins("phase"), max_tokens.value_or(kNoLimit));
+  if (origins.given("mask-rate") &&
+      std::ranges::all_of(all, [](const Phase& phase) { return phase.mask_rate.has_value(); })) {
+    throw UserError(origins("mask-rate") + ": every --phase sets its own mask rate", "leave it out");
+  }
   const BlockOptions& block = model.stack.block;
   const bool counts_positions = !is_causal() || (!recurrent && have_tables(block.positions, block.self_attention));
-  for (const Phase& phase : lengths(origins("phase"), max_tokens.value_or(kNoLimit))) {
+  for (const Phase& phase : all) {
     if (phase.mask_rate && objective != PretrainingKind::masked) {
       throw UserError(origins("phase") + ": only --objective masked has a mask rate", "leave the mask rate out");
     }
