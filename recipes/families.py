@@ -97,5 +97,5 @@ def arguments(about, name, table):
 
 def complete(args, table, result_of=result_of, train=train):
     """Completes the chosen rows of a table, whose texts are prepared, and exits."""
-    rows.prepare_scores(args)
+    rows.scoring_python(args)
     rows.complete(args, table, result_of, lambda args, row, run: train(args, row, run, rows.SPEED_UPDATES))

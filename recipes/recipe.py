@@ -5,7 +5,9 @@ import json
 import os
 import pathlib
 import platform
+import random
 import subprocess
+import sys
 import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -59,6 +61,30 @@ def call(*command, source=None, output=None):
 
 def attend(*command, source=None, output=None):
     return call(ATTEND, *command, source=source, output=output)
+
+
+def python_with(package, folder):
+    """The Python of a virtual environment in `folder` that has the package, which is installed there first."""
+    python = folder / "bin" / "python"
+    if not (folder / "ready").exists():
+        call(sys.executable, "-m", "venv", "--clear", folder)
+        call(python, "-m", "pip", "install", "--quiet", package)
+        (folder / "ready").touch()
+    return python
+
+
+def at_best_rate(train, rates, seeds):
+    """The score of each rate with the first seed, the best rate, and its runs with all seeds. train(rate, seed) gives a run and its score."""
+    scores = {rate: train(rate, seeds[0])[1] for rate in rates}
+    best = max(scores, key=scores.get)
+    return scores, best, [train(best, seed)[0] for seed in seeds]
+
+
+def shuffled_table(file):
+    """The heading of a table, and its other lines in random order, the same each time."""
+    heading, *lines = lines_of(file)
+    random.Random(1).shuffle(lines)
+    return heading, lines
 
 
 def write_documents_of_sentences(corpus):

@@ -88,18 +88,15 @@ def write_first_pairs(args, folder, pairs):
             part.replace(file)
 
 
-def prepare_scores(args):
-    """The sacreBLEU that all rows of translation models share."""
-    if not (args.runs / "venv" / "ready").exists():
-        call(sys.executable, "-m", "venv", "--clear", args.runs / "venv")
-        call(args.runs / "venv" / "bin" / "pip", "install", "--quiet", "sacrebleu==2.6.0")
-        (args.runs / "venv" / "ready").touch()
+def scoring_python(args):
+    """A Python with the sacreBLEU that all rows of translation models share."""
+    return recipe.python_with("sacrebleu==2.6.0", args.runs / "venv")
 
 
 def prepare_translation(args):
     """What all rows share that are trained on the whole text: the tokenizer, too."""
     learn_tokenizer(args.runs / "multi30k.model", args.text, 8000)
-    prepare_scores(args)
+    scoring_python(args)
 
 
 def train(run, options, folder, valid, tokenizer, updates, seed):
@@ -147,7 +144,7 @@ def translations(args, run, weights):
             attend("translate", weights, "--beam", 5, "--precision", "fp32", "--workers", 1, source=args.text / f"{name}.en",
                    output=output)
     files = [path for name in SETS for path in (run / f"{name}.de", args.text / f"{name}.de", args.text / f"{name}.en")]
-    return json.loads(call(args.runs / "venv" / "bin" / "python", HERE / "intervals.py", *files))
+    return json.loads(call(scoring_python(args), HERE / "intervals.py", *files))
 
 
 def translation_scores(args, run):
