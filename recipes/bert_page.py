@@ -29,7 +29,7 @@ def scores(kinds):
 def page(kinds, results):
     return "\n".join([
         "# Parts of BERT\n",
-        made(results, "bert_variants", "`recipes/pretraining mini` on English Wikipedia", "bert_variants"),
+        made(results, "bert_variants", "an encoder of four layers of width 128, pretrained on English Wikipedia", "bert_variants"),
         "Each encoder differs from the baseline (rotary positions, RMS norm, GEGLU, pre-norm, Muon 2e-3, 30 % and at the end 15 % of the tokens "
         f"masked) by the options below and was pretrained for {sorted_set(results, 'updates')} updates. Held-out loss: on a fixed 15 % of the tokens. "
         "Fine-tuned by recipes/finetuning on half of CoNLL-2003: validation scores in percent, mean ± standard deviation over three fine-tuning "
