@@ -89,10 +89,10 @@ def result_of(args, name, row):
     return scores(args, row, args.runs / name)
 
 
-def arguments(about, name, table):
+def arguments(about, name, table, *folders):
     options = rows.parser(about, name, table)
     options.add_argument("--updates", type=int, help="updates of every training, for a trial; rows are made without it")
-    return rows.parse(options, "multi30k_en_de_fr")
+    return rows.parse(options, "multi30k_en_de_fr", *folders)
 
 
 def complete(args, table, result_of=result_of, train=train):

@@ -4,7 +4,6 @@ amount."""
 import math
 
 from page_parts import FAMILIES, Axis, legend, line_chart, line_picture, made, of_tokens, table
-from recipe import read_all
 
 NAMES = FAMILIES | {"transformer": "Transformer, 2 + 2 layers of 256"}
 COLOURS = {"bahdanau": ("#0969da", "#4493f8"), "luong": ("#9a6700", "#d29922"), "fixed": ("#59636e", "#9198a1"),
@@ -118,31 +117,6 @@ def chosen(results):
     return found
 
 
-def note(rows, results):
-    """A sentence for the top of a page whose rows of translation models have other rates than those that are chosen at about their amount of
-    training; nothing if there is none."""
-    rates = chosen(results)
-    others = set()
-    for row in rows:
-        family, rate = row["config"]["model"], row["config"]["learning-rate"]
-        if family in rates:
-            near = {amount: better for amount, better in rates[family].items() if abs(math.log2(amount * 1e6 / row["tokens"])) < 0.5}
-            others |= {(NAMES[family].split(",")[0], of_tokens(amount), of_rate(rate), of_rate(better))
-                       for amount, better in near.items() if better != rate}
-    if not others:
-        return []
-    listed = ", ".join(f"{name} {of} (at {amount} target tokens {better} is better)" for name, amount, of, better in sorted(others))
-    return [f"**The learning rates of these rows are not those that [rates](rates.md) has chosen since for each family by held-out loss, so a "
-            f"difference between families, or between variants that learn at different speeds, may be the rate's:** {listed}.\n"]
-
-
-def note_of_runs(folder, names):
-    """note() for runs by the names of their rows, wherever these are in the folder of results."""
-    rows = [row for place in ("rnn_attention", "transformer_variants") for row in read_all(folder / place) if row["row"] in names]
-    rates = read_all(folder / "rates")
-    return note(rows, rates) if rates else []
-
-
 def files(results):
     short, usual = min(row["warmup"] for row in results), usual_warmup(results)
     amounts = sorted({row["millions"] for row in results})
@@ -153,7 +127,7 @@ def files(results):
     lines = [
         "# Learning rates\n",
         made(results, "rates", "Multi30k English-German", "rates"),
-        f"AdamW{' and Muon' * has_muon} with the settings of recipes/rnn_attention.toml, one seed; a schedule as long as the training, of which the first {usual:.0%} are "
+        f"AdamW{' and Muon' * has_muon} with the settings of recipes/multi30k_rows.toml, one seed; a schedule as long as the training, of which the first {usual:.0%} are "
         "warm-up and the rest decays linearly. Held-out loss: nats per piece of val at the end of training; the lowest is bold. No test set is "
         "read.\n",
         f"![Held-out loss by learning rate{' of AdamW' * has_muon}](rates.svg)\n",

@@ -1,6 +1,6 @@
 """Tables whose rows are trained one by one: each row is one kind of model with one seed, trained on one thread and scored.
 
-Rows of translation models are trained on Multi30k English-German with the settings of recipes/rnn_attention.toml. Translations with the
+Rows of translation models are trained on Multi30k English-German with the settings of recipes/multi30k_rows.toml. Translations with the
 average of the last three checkpoints and beam size 5 are scored by sacreBLEU 2.6.0, which is installed in RUNS/venv.
 """
 
@@ -18,11 +18,11 @@ from scores import events, validations
 
 SETS = ("val", "test_2016_flickr")
 SPEED_UPDATES = 174
-COMMON = tomllib.loads((HERE / "rnn_attention.toml").read_text(encoding="utf-8"))  # for 4 million target tokens
+COMMON = tomllib.loads((HERE / "multi30k_rows.toml").read_text(encoding="utf-8"))  # for 4 million target tokens
 # Options that do not affect a result: paths, and settings of a tokenizer that is given.
 LEFT_OUT = {"run", "train", "valid", "tokenizer", "guided-alignment", "cache-dir", "resume", "init-from", "vocab-size", "vocab-type"}
-# The Transformer of recipes/rnn_attention and the baseline of recipes/transformer_variants: as many parameters as `luong_general` (4.48 M),
-# with a lower learning rate and a longer warm-up, which a Transformer needs.
+# As many parameters as Luong's model with the general score (4.48 M), with a lower learning rate and a longer warm-up, which a Transformer
+# needs.
 TRANSFORMER = {"model": "transformer", "encoder-layers": 2, "decoder-layers": 2, "feed-forward": 416, "heads": 4, "norm": "pre",
                "learning-rate": "1e-3", "warmup-steps": 300}
 EPILOG = """
@@ -55,12 +55,6 @@ def parser(about, name, rows):
     result.add_argument("--jobs", type=int, default=2, help="rows trained in parallel")
     result.add_argument("--shared", action="store_true", help="leave out speeds, because other work shares the processor")
     result.add_argument("--list", action="store_true", help="prepare what the rows share, and list those that are not finished")
-    return result
-
-
-def translation_parser(about, name, rows):
-    result = parser(about, name, rows)
-    result.add_argument("--updates", type=int, default=COMMON["max-steps"], help="training updates of about 3,430 target tokens each")
     return result
 
 
@@ -99,12 +93,12 @@ def prepare_translation(args):
     scoring_python(args)
 
 
-def train(run, options, folder, valid, tokenizer, updates, seed):
+def train(run, options, folder, valid, tokenizer, updates, seed, languages=("en", "de")):
     """Trains a translation model on one thread; VALID.en and VALID.de are its validation set."""
+    texts, valids = ([f"{start}.{language}" for language in languages] for start in (folder / "train", valid))
     recipe.refuse_other_length(run, updates)
-    attend("train", "--config", HERE / "rnn_attention.toml", "--train", folder / "train.en", folder / "train.de", "--valid",
-           f"{valid}.en", f"{valid}.de", "--tokenizer", tokenizer, "--run", run, "--resume", "auto", "--threads", 1,
-           "--seed", seed, "--max-steps", updates, "--valid-every", max(updates // 10, 1), "--log-every", max(updates // 20, 1), *options)
+    attend("train", "--config", HERE / "multi30k_rows.toml", "--train", *texts, "--valid", *valids, "--tokenizer", tokenizer, "--run", run,
+           "--resume", "auto", "--threads", 1, "--seed", seed, "--max-steps", updates, "--valid-every", max(updates // 10, 1), "--log-every", max(updates // 20, 1), *options)
 
 
 def train_translation(args, row, run, updates):
@@ -151,12 +145,6 @@ def translation_scores(args, run):
     """Averages the last checkpoints and scores the average."""
     average(run)
     return {**trained(run, run / "average"), **translations(args, run, run / "average")}
-
-
-def translation_result(args, name, row):
-    """Trains a row and scores it."""
-    train_translation(args, row, args.runs / name, args.updates)
-    return translation_scores(args, args.runs / name)
 
 
 def finish(args, name, row, result_of):
