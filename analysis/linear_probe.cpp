@@ -21,7 +21,7 @@ namespace attend {
 
 void train_with_early_stopping(const torch::nn::Module& module, const EarlyStopping& how) {
   ensure(how.items > 0 && how.batch > 0, "there is something to learn from");
-  Optimiser optimiser(module, {.optimiser = OptimiserKind::adam, .beta2 = 0.999, .epsilon = {}, .clip_norm = 0});
+  Optimiser optimiser(module, {.beta2 = 0.999, .epsilon = {}, .clip_norm = 0});
   const std::vector<torch::Tensor> weights = module.parameters();
   std::vector<torch::Tensor> best;
   std::vector<std::int64_t> order(how.items);

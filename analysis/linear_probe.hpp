@@ -19,7 +19,7 @@ namespace attend {
 
 // An epoch reads all items in batches, in a new order. After an epoch whose held-out loss is not the least so far, the
 // learning rate is halved; after kPatience of them in a row, or kMostEpochs in all, training ends with the weights of
-// the least loss. The optimiser is Adam (train/optimiser.hpp).
+// the least loss. The optimiser is AdamW without decay (train/optimiser.hpp).
 struct EarlyStopping {
   static constexpr int kMostEpochs = 60;
   static constexpr int kPatience = 4;

@@ -118,7 +118,7 @@ AdversarialWeights find_adversarial(const Tensor& weights_BNS, const Tensor& pad
     torch::nn::Module parameters;
     const Tensor energies_BNS = parameters.register_parameter(
         "energies", weights_BNS.clamp_min(1e-6).log() + noise_BNS.to(weights_BNS.device()));
-    Optimiser optimiser(parameters, {.optimiser = OptimiserKind::adam, .beta2 = 0.999, .epsilon = {}, .clip_norm = 0});
+    Optimiser optimiser(parameters, {.beta2 = 0.999, .epsilon = {}, .clip_norm = 0});
     for (int step = 0; step < kSteps; ++step) {
       stop_if_requested();
       const Tensor other_BNS = ops::masked_softmax(energies_BNS, padding_BS.unsqueeze(1));

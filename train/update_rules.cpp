@@ -1,8 +1,6 @@
 #include "train/update_rules.hpp"
 
 #include <ATen/Functions.h>
-#include <ATen/ops/_fused_adam_ops.h>
-#include <ATen/ops/_fused_adamw_ops.h>
 
 #include <algorithm>
 #include <cmath>
@@ -33,11 +31,11 @@ void resolve_optimiser(OptimiserConfig& optimiser, ScheduleConfig& schedule) {
 
 namespace {
 
-// adam and adamw, the latter also for the other parameters of muon, with one fused kernel per group. Parts: "mean" m,
+// Of adamw, and of muon for parameters other than hidden matrices, with one fused kernel per group. Parts: "mean" m,
 // "square" v, and "updates", the number n of updates of the parameter.
-class Adam : public UpdateRule {
+class AdamW : public UpdateRule {
  public:
-  explicit Adam(const OptimiserConfig& config) : config_(config) {}
+  explicit AdamW(const OptimiserConfig& config) : config_(config) {}
   std::vector<Part> parts() const override {
     return {{.name = "mean"}, {.name = "square"}, {.name = "updates", .number = true}};
   }
@@ -45,11 +43,9 @@ class Adam : public UpdateRule {
     std::vector<torch::Tensor>& updates = slice.state[2];
     at::_foreach_add_(updates, 1);
     // The kernels divide the gradients by grad_scale while reading them, so clipping needs no extra pass.
-    const auto kernel =
-        config_.optimiser == OptimiserKind::adam ? at::_ops::_fused_adam_::call : at::_ops::_fused_adamw_::call;
-    kernel(slice.parameters, slice.gradients, slice.state[0], slice.state[1], {}, updates, slice.learning_rate,
-           config_.beta1, config_.beta2, slice.weight_decay, config_.chosen_epsilon(), /*amsgrad=*/false,
-           /*maximize=*/false, /*grad_scale=*/slice.divisor, /*found_inf=*/{});
+    at::_fused_adamw_(slice.parameters, slice.gradients, slice.state[0], slice.state[1], {}, updates,
+                      slice.learning_rate, config_.beta1, config_.beta2, slice.weight_decay, config_.chosen_epsilon(),
+                      /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/slice.divisor, /*found_inf=*/{});
   }
 
  private:
@@ -155,11 +151,10 @@ const UpdateRule& UpdateRules::of(const DescribedParameter& parameter) const {
 UpdateRules make_rules(const OptimiserConfig& config) {
   const auto for_all = [](const std::shared_ptr<const UpdateRule>& rule) { return UpdateRules{rule, rule}; };
   switch (config.optimiser) {
-    case OptimiserKind::adamw:
-    case OptimiserKind::adam: return for_all(std::make_shared<Adam>(config));
+    case OptimiserKind::adamw: return for_all(std::make_shared<AdamW>(config));
     case OptimiserKind::adadelta: return for_all(std::make_shared<Adadelta>(config));
     case OptimiserKind::sgd: return for_all(std::make_shared<Sgd>());
-    case OptimiserKind::muon: return {std::make_shared<Muon>(config), std::make_shared<Adam>(config)};
+    case OptimiserKind::muon: return {std::make_shared<Muon>(config), std::make_shared<AdamW>(config)};
   }
   return {};
 }

@@ -4,8 +4,7 @@
 //
 //   adamw     m = β1 m + (1 - β1) g,  v = β2 v + (1 - β2) g²,  w = (1 - r d) w - r m̂ / (sqrt(v̂) + ε)
 //             with m̂ = m / (1 - β1^n), v̂ = v / (1 - β2^n) at the n-th update of the parameter (Kingma and Ba 2015,
-//             arXiv 1412.6980; decoupled decay: Loshchilov and Hutter 2019, 1711.05101)
-//   adam      the same, but with d w added to g instead of the factor (1 - r d)
+//             arXiv 1412.6980, "Adam", if d = 0; decoupled decay: Loshchilov and Hutter 2019, 1711.05101)
 //   adadelta  v = ρ v + (1 - ρ) g²,  x = g sqrt(u + ε) / sqrt(v + ε),  u = ρ u + (1 - ρ) x²,  w = w - r x, with d w
 //             added to g (Zeiler 2012, 1212.5701; ρ and ε as Bahdanau et al. 2015, 1409.0473, appendix B)
 //   sgd       w = w - r g, with d w added to g; without momentum, as Luong et al. 2015 (1508.04025, 4.1)
@@ -16,8 +15,8 @@
 //             (Jordan et al. 2024; the factor, with which an update is as large as one of adamw, so that its r and d
 //             carry over: Liu et al. 2025, "Moonlight", 2502.16982, section 2.2)
 //
-// Of g = (0.03 0; 0 0.01) in the first update, with r = 0.1 and d = 0: adamw and adam subtract (0.1 0; 0 0.1), adadelta
-// subtracts (0.0004 0; 0 0.0004), sgd 0.1 g, and muon 0.1 · 0.2 · sqrt(2) · (0.75 0; 0 1.13) = (0.021 0; 0 0.032).
+// Of g = (0.03 0; 0 0.01) in the first update, with r = 0.1 and d = 0: adamw subtracts (0.1 0; 0 0.1), adadelta
+// (0.0004 0; 0 0.0004), sgd 0.1 g, and muon 0.1 · 0.2 · sqrt(2) · (0.75 0; 0 1.13) = (0.021 0; 0 0.032).
 //
 // As in torch.optim, a parameter without a gradient is skipped and its updates are not counted, so the bias correction
 // of a head whose training starts late uses its own number of updates. Losses here are means over tokens; that of Luong
@@ -39,11 +38,10 @@
 
 namespace attend {
 
-enum class OptimiserKind { adamw, adam, adadelta, sgd, muon };
+enum class OptimiserKind { adamw, adadelta, sgd, muon };
 template <>
 inline constexpr auto kEnumNames<OptimiserKind> = std::to_array<EnumName<OptimiserKind>>({
     {OptimiserKind::adamw, "adamw"},
-    {OptimiserKind::adam, "adam"},
     {OptimiserKind::adadelta, "adadelta"},
     {OptimiserKind::sgd, "sgd"},
     {OptimiserKind::muon, "muon"},
@@ -59,7 +57,7 @@ struct OptimiserConfig {
   double weight_decay = 0;
   double clip_norm = 1;
 
-  static constexpr Condition kAdam = {"optimiser", {"adamw", "adam", "muon"}};
+  static constexpr Condition kAdam = {"optimiser", {"adamw", "muon"}};
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -81,11 +79,11 @@ struct OptimiserConfig {
     visit(
         "epsilon", self.epsilon,
         {.help =
-             "adamw, adam, muon: added to the square root of the second moment; adadelta: added to both running means; "
+             "adamw, muon: added to the square root of the second moment; adadelta: added to both running means; "
              "auto: 1e-8, for adadelta 1e-6",
          .min = 1e-16,
          .max = 1,
-         .only = {"optimiser", {"adamw", "adam", "adadelta", "muon"}}});
+         .only = {"optimiser", {"adamw", "adadelta", "muon"}}});
     visit("weight-decay", self.weight_decay,
           {.help = "weight decay of matrices (not of norms and biases); decoupled in adamw and muon, added to the "
                    "gradient otherwise",
@@ -99,7 +97,7 @@ struct OptimiserConfig {
   double chosen_epsilon() const { return epsilon.value_or(optimiser == OptimiserKind::adadelta ? 1e-6 : 1e-8); }
 };
 
-// Resolves the settings that follow from the optimiser alone: ε; the schedule if it is auto (inverse-sqrt for Adam,
+// Resolves the settings that follow from the optimiser alone: ε; the schedule if it is auto (inverse-sqrt for adamw and muon,
 // constant for adadelta, halving for sgd) and its decay; for adadelta and sgd the learning rate, 1, without warm-up.
 void resolve_optimiser(OptimiserConfig& optimiser, ScheduleConfig& schedule);
 

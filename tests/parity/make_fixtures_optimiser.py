@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes fixtures/optimisers.json: ten updates of torch.optim's AdamW, Adam, Adadelta, SGD and Muon with decay on the matrix
+"""Writes fixtures/optimisers.json: ten updates of torch.optim's AdamW, Adadelta, SGD and Muon with decay on the matrix
 alone and the norm clipped, in fp64 from numbers of fp32. The third parameter has its first gradient in update 7, as a head that
 starts to learn late. Beside Muon, which updates the matrix, the other two have AdamW."""
 import json
@@ -12,7 +12,6 @@ LATE = 6
 # Of each: the class, its options, and the learning rate of the first update; the tenth has ten times as much.
 OPTIMISERS = {
     "adamw": (torch.optim.AdamW, {"betas": (0.9, 0.98), "eps": 1e-8}, 0.01),
-    "adam": (torch.optim.Adam, {"betas": (0.9, 0.98), "eps": 1e-8}, 0.01),
     "adadelta": (torch.optim.Adadelta, {"rho": 0.95, "eps": 1e-6}, 1.0),
     "sgd": (torch.optim.SGD, {}, 0.02),
     "muon": (torch.optim.Muon, {"momentum": 0.95, "nesterov": True, "adjust_lr_fn": "match_rms_adamw"}, 0.01),

@@ -67,7 +67,6 @@ INSTANTIATE_TEST_SUITE_P(All, OptimiserParity, testing::ValuesIn(kEnumNames<Opti
 
 TEST(Optimiser, WorkedExample) {
   const std::map<OptimiserKind, std::vector<float>> steps = {{OptimiserKind::adamw, {0.1F, 0.1F}},
-                                                             {OptimiserKind::adam, {0.1F, 0.1F}},
                                                              {OptimiserKind::adadelta, {0.00044F, 0.00041F}},
                                                              {OptimiserKind::sgd, {0.003F, 0.001F}},
                                                              {OptimiserKind::muon, {0.0213F, 0.0321F}}};
