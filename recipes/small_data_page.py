@@ -3,17 +3,22 @@
 from families_page import EFFECT, effect, loss_of
 from page_parts import Bar, bleu_between_seeds, by_kind, chart, made, mean_bleu, table
 
-NAMES = {"transformer": "Transformer, 2 + 2 layers of 128", "bahdanau": "Bahdanau, width 128"}
+NAMES = {"transformer": "Transformer, 2 + 2 layers of 128", "bahdanau": "Bahdanau, width 128",
+         "transformer_long": "The same Transformer in four times the updates"}
+
+
+def model_of(kind):
+    return max((name for name in NAMES if kind.startswith(name)), key=len)
 
 
 def change_of(kind):
     """transformer_r-drop_5: r-drop 5"""
-    return kind.split("_", 1)[1].replace("_", " ") if "_" in kind else "baseline"
+    return kind.removeprefix(model_of(kind)).replace("_", " ").strip() or "baseline"
 
 
 def own_kinds(kinds, model):
     """The changes of a baseline, the lowest loss first: with the noise of one seed, the loss orders more surely than BLEU."""
-    return sorted((kind for kind in kinds if kind.startswith(f"{model}_")), key=lambda kind: loss_of(kinds[kind]))
+    return sorted((kind for kind in kinds if model_of(kind) == model != kind), key=lambda kind: loss_of(kinds[kind]))
 
 
 def effects(kinds, model, between_seeds):
