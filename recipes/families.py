@@ -15,7 +15,7 @@ FAMILIES = {
 }
 COMMON = {"width": 128, "dropout": 0.3, "warmup-steps": 300, "keep-last": 2, "precision": "auto"}
 # The best by held-out loss of the rows FAMILY_learning-rate_* of recipes/variants.
-RATE = {"fixed": "5e-3", "luong": "3e-3", "bahdanau": "5e-3", "transformer": "5e-3"}
+RATE = {"fixed": "8e-3", "luong": "5e-3", "bahdanau": "8e-3", "transformer": "8e-3"}
 RATES = ("1e-3", "2e-3", "3e-3", "5e-3", "8e-3", "1.2e-2")
 
 
