@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
@@ -89,16 +88,6 @@ std::optional<Failure> failure_of(const BoundOptions& options, const BoundOption
     }
   }
   return failure;
-}
-
-// The conditions of an option, except for the one that its heading shows.
-std::string conditions_besides(const BoundOptions& options, const BoundOption& option, const Condition* shown) {
-  std::string text;
-  for (const Condition& condition : option.conditions) {
-    if (&condition == shown || (other_of(options, condition) == nullptr && !condition.is_on_fact)) continue;
-    text += (text.empty() ? "only " : " and ") + in_words(condition);
-  }
-  return text;
 }
 
 }  // namespace
@@ -205,15 +194,20 @@ std::vector<OptionBlock> blocks_of(const BoundOptions& options) {
                               [&](const OptionBlock& known) { return known.heading == heading; });
     const Condition* const shared = chain.empty() ? nullptr : chain.back();
     if (block == blocks.end()) block = blocks.insert(block, {.heading = heading, .shared = shared});
-    const std::string others = conditions_besides(options, option, shared);
+    const std::string others = conditions_text(options, option, shared);
     block->entries.push_back({&option, others.empty() ? "" : others + ": "});
   }
   std::erase_if(blocks, [](const OptionBlock& block) { return block.entries.empty(); });
   return blocks;
 }
 
-std::string conditions_text(const BoundOptions& options, const BoundOption& option) {
-  return conditions_besides(options, option, nullptr);
+std::string conditions_text(const BoundOptions& options, const BoundOption& option, const Condition* shown) {
+  std::string text;
+  for (const Condition& condition : option.conditions) {
+    if (&condition == shown || (other_of(options, condition) == nullptr && !condition.is_on_fact)) continue;
+    text += (text.empty() ? "only " : " and ") + in_words(condition);
+  }
+  return text;
 }
 
 }  // namespace attend

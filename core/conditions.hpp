@@ -58,7 +58,8 @@ struct OptionBlock {
 };
 std::vector<OptionBlock> blocks_of(const BoundOptions& options);
 
-// The conditions of an option that these options can fail: "only --score location and --model luong".
-std::string conditions_text(const BoundOptions& options, const BoundOption& option);
+// The conditions of an option that these options can fail, except for the one that is `shown` elsewhere:
+// "only --score location and --model luong".
+std::string conditions_text(const BoundOptions& options, const BoundOption& option, const Condition* shown = nullptr);
 
 }  // namespace attend

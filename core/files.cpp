@@ -19,7 +19,6 @@
 #include <memory>
 #include <mutex>
 #include <system_error>
-#include <vector>
 
 #include "core/process.hpp"
 
@@ -122,13 +121,8 @@ std::vector<fs::path> missing_of(const fs::path& path) {
   return missing;
 }
 
-}  // namespace
-
-Descriptor::~Descriptor() {
-  if (number_ >= 0) close(number_);
-}
-
-void read_blocks(const fs::path& path, const std::function<void(std::span<const std::byte>)>& take) {
+// Passes the content of a file to `take`, block by block.
+void read_blocks(const fs::path& path, const auto& take) {
   struct stat status {};
   const Descriptor file = open_for_reading(path, status);
   std::array<std::byte, 1 << 16> buffer;
@@ -137,8 +131,14 @@ void read_blocks(const fs::path& path, const std::function<void(std::span<const 
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail(path, "cannot be read");
     if (count == 0) return;
-    take(std::span(buffer).first(count));
+    take(std::span<const std::byte>(buffer).first(count));
   }
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) close(number_);
 }
 
 std::string read_file(const fs::path& path, std::size_t max_bytes) {

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <functional>
 #include <limits>
 #include <span>
 #include <string>
@@ -27,9 +26,6 @@ class LostDirectory : public UserError {
 // The content of a file or pipe. Throws UserError if it is missing, a directory, unreadable or longer than `max_bytes`.
 std::string read_file(const std::filesystem::path& path,
                       std::size_t max_bytes = std::numeric_limits<std::size_t>::max());
-
-// Passes the content of a file to `take`, block by block. Throws UserError as read_file does.
-void read_blocks(const std::filesystem::path& path, const std::function<void(std::span<const std::byte>)>& take);
 
 // XXH3 with 128 bits, as 32 hexadecimal digits, to recognise equal bytes. Not cryptographic.
 std::string hash_hex(std::span<const std::byte> bytes);

@@ -14,10 +14,8 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
-#include <mutex>
 #include <streambuf>
 #include <system_error>
-#include <utility>
 
 #include "core/error.hpp"
 #include "core/process.hpp"

@@ -26,17 +26,12 @@ constexpr std::uint64_t combine_keys(std::uint64_t first, Rest... rest) {
   return key;
 }
 
-// A stream of random numbers: draw i is mix_bits(key ^ mix_bits(i)), so (key, counter) is its whole state. Satisfies
-// UniformRandomBitGenerator.
+// A stream of random numbers: draw i is mix_bits(key ^ mix_bits(i)), so (key, counter) is its whole state.
 class RandomStream {
  public:
-  using result_type = std::uint64_t;
-
   explicit RandomStream(std::uint64_t key = 0) : key_(key) {}
 
   std::uint64_t operator()() { return mix_bits(key_ ^ mix_bits(counter_++)); }
-  static constexpr std::uint64_t min() { return 0; }
-  static constexpr std::uint64_t max() { return ~std::uint64_t{0}; }
 
   // Uniform in [0, 1), 53 bits.
   double uniform() { return static_cast<double>((*this)() >> 11) * 0x1.0p-53; }

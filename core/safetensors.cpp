@@ -1,20 +1,17 @@
 #include "core/safetensors.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
 #include <optional>
 #include <set>
-#include <string>
 
 #include "core/error.hpp"
-#include "core/files.hpp"
 #include "core/json.hpp"
 
 namespace attend {
+namespace fs = std::filesystem;
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian, and nothing here swaps bytes");
@@ -23,6 +20,8 @@ constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr std::size_t kMaxDimensions = 64;  // LibTorch's own limit
 constexpr std::string_view kMetadataKey = "__metadata__";
+constexpr int kManifestVersion = 1;
+constexpr const char* kManifest = "manifest.json";
 
 struct TypeEntry {
   DType dtype;
@@ -178,8 +177,6 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
   file.commit();
 }
 
-namespace fs = std::filesystem;
-
 TensorDirectory::TensorDirectory(const fs::path& directory) : path_(directory / "model.safetensors") {
   if (fs::exists(path_)) {
     files_.emplace_back(path_);
@@ -223,31 +220,22 @@ std::uint64_t TensorDirectory::bytes() const {
   return bytes;
 }
 
-namespace {
-
-namespace fs = std::filesystem;
-
-constexpr int kVersion = 1;
-constexpr const char* kName = "manifest.json";
-
-}  // namespace
-
 void write_manifest(const fs::path& directory) {
   nlohmann::ordered_json files = nlohmann::ordered_json::object();
   for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
-    if (!entry.is_regular_file() || entry.path().filename() == kName) continue;
+    if (!entry.is_regular_file() || entry.path().filename() == kManifest) continue;
     files[entry.path().filename().string()] = {{"bytes", entry.file_size()}, {"xxh3", hash_hex_of_file(entry.path())}};
   }
-  const nlohmann::ordered_json manifest = {{"version", kVersion}, {"files", files}};
-  write_file_atomic(directory / kName, manifest.dump(1) + "\n");
+  const nlohmann::ordered_json manifest = {{"version", kManifestVersion}, {"files", files}};
+  write_file_atomic(directory / kManifest, manifest.dump(1) + "\n");
 }
 
 void verify_manifest(const fs::path& directory) {
-  const fs::path path = directory / kName;
+  const fs::path path = directory / kManifest;
   const std::string name = path.string();
   const nlohmann::json manifest = read_json(path);
-  if (const auto version = json_member<std::int64_t>(manifest, "version", name); version != kVersion) {
-    throw UserError(name + ": version " + std::to_string(version) + ", expected " + std::to_string(kVersion));
+  if (const auto version = json_member<std::int64_t>(manifest, "version", name); version != kManifestVersion) {
+    throw UserError(name + ": version " + std::to_string(version) + ", expected " + std::to_string(kManifestVersion));
   }
   const auto files = json_member<nlohmann::json::object_t>(manifest, "files", name);
   for (const auto& [file, expected] : files) {
