@@ -7,7 +7,7 @@
 
 #include "core/conditions.hpp"
 #include "core/error.hpp"
-#include "core/version.hpp"
+#include "core/process.hpp"
 
 namespace attend {
 namespace {

@@ -19,7 +19,6 @@
 #include "core/process.hpp"
 #include "core/safetensors.hpp"
 #include "core/text.hpp"
-#include "core/version.hpp"
 #include "models/language/language_model.hpp"
 #include "models/ops/dispatch.hpp"
 #include "models/run/checkpoint_reader.hpp"

@@ -17,7 +17,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
-#include "core/version.hpp"
+#include "core/process.hpp"
 
 namespace attend {
 namespace {

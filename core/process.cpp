@@ -12,7 +12,12 @@
 
 #include "core/error.hpp"
 
+extern "C" [[gnu::weak]] int mallctl(const char* name, void* old_value, std::size_t* old_size, void* new_value,
+                                     std::size_t new_size);
+
 namespace attend {
+
+std::string_view version() { return ATTEND_VERSION; }
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -38,13 +43,6 @@ std::int64_t usable_processors() {
   return std::max(1, count);
 }
 
-}  // namespace attend
-
-extern "C" [[gnu::weak]] int mallctl(const char* name, void* old_value, std::size_t* old_size, void* new_value,
-                                     std::size_t new_size);
-
-namespace attend {
-
 void return_freed_memory() {
   using Clock = std::chrono::steady_clock;
   constexpr Clock::duration kInterval = std::chrono::seconds(2);
@@ -55,9 +53,7 @@ void return_freed_memory() {
   mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0);  // 4096: all arenas
 }
 
-}  // namespace attend
-
-namespace attend::signals {
+namespace signals {
 namespace {
 
 // A signal handler may access lock-free atomics (C++20 [support.signal]).
@@ -93,4 +89,5 @@ void throw_if_stopped(const char* message) {
 
 bool take_save_request() { return save.exchange(false); }
 
-}  // namespace attend::signals
+}  // namespace signals
+}  // namespace attend

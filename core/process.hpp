@@ -1,4 +1,4 @@
-// The process and its machine: time, host, memory, signals and threads.
+// The program, its process and its machine: version, time, host, memory, signals and threads.
 #pragma once
 
 #include <algorithm>
@@ -8,14 +8,16 @@
 #include <functional>
 #include <future>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
 namespace attend {
 
-// The current time, as written into files.
+// The version of the program, "0.1.0 (1a2b3c4)": the release and, if known, the commit at configuration.
+std::string_view version();
 
-// The current second in UTC, as ISO 8601: 2026-01-31T23:59:59Z.
+// The current second in UTC, as written into files, in ISO 8601: 2026-01-31T23:59:59Z.
 inline std::string now_utc() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -34,17 +36,13 @@ std::string processor_name();
 // Processors that this process may use: those of its affinity mask (taskset, cpusets), at least 1.
 std::int64_t usable_processors();
 
-// Freed memory that the allocator keeps for reuse.
-
 // Returns pages kept by the allocator to the system, at most once every two seconds; does nothing unless the allocator
 // is jemalloc. For loops over batches of varying sizes, each of which would leave unused pages between longer-lived
 // tensors (bench/memory). Not for training: updates allocate about the same sizes again and again, and would be slowed
 // down by fresh pages, which the kernel clears.
 void return_freed_memory();
 
-}  // namespace attend
-
-namespace attend::signals {
+namespace signals {
 
 // Signals, polled. SIGINT, SIGTERM and SIGHUP (a closed terminal) request to save and stop; a SIGINT after that ends
 // the program at once with exit code 130. SIGUSR1 requests to save and continue.
@@ -60,9 +58,7 @@ void throw_if_stopped(const char* message);
 // True if SIGUSR1 arrived since the last call.
 bool take_save_request();
 
-}  // namespace attend::signals
-
-namespace attend {
+}  // namespace signals
 
 // Work divided among threads.
 

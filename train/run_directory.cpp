@@ -14,7 +14,6 @@
 #include "core/json.hpp"
 #include "core/log.hpp"
 #include "core/process.hpp"
-#include "core/version.hpp"
 #include "models/run/device.hpp"
 #include "train/distributed/ranks.hpp"
 

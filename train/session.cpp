@@ -19,7 +19,6 @@
 #include "core/log.hpp"
 #include "core/process.hpp"
 #include "core/text.hpp"
-#include "core/version.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"

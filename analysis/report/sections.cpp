@@ -12,7 +12,6 @@
 #include "analysis/report/characters.hpp"
 #include "analysis/report/section_parts.hpp"
 #include "core/process.hpp"
-#include "core/version.hpp"
 
 namespace attend {
 

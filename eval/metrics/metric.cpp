@@ -7,7 +7,6 @@
 
 #include "core/error.hpp"
 #include "core/process.hpp"
-#include "core/version.hpp"
 
 namespace attend::metrics {
 
