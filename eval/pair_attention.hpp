@@ -16,7 +16,6 @@
 #include "data/text/conll.hpp"
 #include "data/text/word_alignment.hpp"
 #include "data/tokenizer/tokenizer.hpp"
-#include "data/tokenizer/tokenizer_pair.hpp"
 #include "eval/attention.hpp"
 #include "eval/translate.hpp"
 #include "models/run/run.hpp"

@@ -10,7 +10,7 @@
 
 #include "core/log.hpp"
 #include "core/options.hpp"
-#include "data/tokenizer/tokenizer_pair.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 #include "eval/line_requests.hpp"
 #include "eval/metrics/bayes_risk.hpp"
 #include "eval/search/ensemble.hpp"

@@ -3,12 +3,10 @@
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 
-#include <algorithm>
 #include <numeric>
 #include <optional>
 
 #include "core/error.hpp"
-#include "data/tokenizer/tokenizer_pair.hpp"
 
 namespace attend {
 

@@ -18,8 +18,6 @@ namespace attend {
 // Legend: B sentences, M tokens in all. Two sentences of 3 and 2 tokens:
 //   ids_M = [5 9 3 | 7 3],  offsets_B1 = [0 3 5],  max_length = 3
 
-struct TokenizerPair;
-
 // The index tensors of a layout on one device; int64 unless another type is named. T is the length of the longest
 // sentence.
 struct LayoutTensors {

@@ -13,7 +13,6 @@
 #include "data/text/parallel.hpp"
 #include "data/tokenizer/piece_sampler.hpp"
 #include "data/tokenizer/tokenizer.hpp"
-#include "data/tokenizer/tokenizer_pair.hpp"
 
 namespace attend {
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "data/tokenizer/tokenizer.hpp"
-#include "data/tokenizer/tokenizer_pair.hpp"
 
 namespace attend {
 

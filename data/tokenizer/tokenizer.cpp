@@ -14,7 +14,11 @@
 #include "data/tokenizer/wordpiece.hpp"
 
 namespace attend {
+namespace fs = std::filesystem;
 namespace {
+
+constexpr const char* kSrcTokenizer = "src.model";
+constexpr const char* kTgtTokenizer = "tgt.model";
 
 std::unique_ptr<const TokenizerModel> make_model(const std::string& bytes, const std::string& name) {
   if (!is_tokenizer_json(bytes)) return make_sentencepiece_model(bytes, name);
@@ -32,7 +36,7 @@ struct Tokenizer::Content {
   SpecialIds special;
 };
 
-Tokenizer Tokenizer::load(const std::filesystem::path& path) {
+Tokenizer Tokenizer::load(const fs::path& path) {
   return from_bytes(read_file(path, kMaxTokenizerBytes), path.string());
 }
 
@@ -108,12 +112,48 @@ std::int32_t Tokenizer::id_of(std::string_view piece) const { return content_->m
 const std::string& Tokenizer::bytes() const { return content_->bytes; }
 const std::string& Tokenizer::hash() const { return content_->hash; }
 
-Tokenizer load_encoder_tokenizer(const std::filesystem::path& path) {
+Tokenizer load_encoder_tokenizer(const fs::path& path) {
   Tokenizer tokenizer = Tokenizer::load(path);
   const SpecialIds& ids = tokenizer.special();
   if (ids.cls >= 0 && ids.sep >= 0 && ids.mask >= 0) return tokenizer;
   throw UserError(path.string() + ": no pieces \"[CLS]\", \"[SEP]\" and \"[MASK]\", which encoders need",
                   "train a tokenizer with attend vocab, which adds all special pieces");
+}
+
+TokenizerPair TokenizerPair::from_files(const std::vector<std::string>& files) {
+  if (files.empty() || files.size() > 2) {
+    throw UserError("--tokenizer: " + std::to_string(files.size()) + " files",
+                    "give one for both languages, or one each for source and target");
+  }
+  const Tokenizer src = Tokenizer::load(files.front());
+  const Tokenizer tgt = files.size() == 1 ? src : Tokenizer::load(files.back());
+  // Decoding starts from the target's bos; both sides end with eos.
+  const bool tgt_complete = tgt.special().bos >= 0 && tgt.special().eos >= 0;
+  if (src.special().eos < 0 || !tgt_complete) {
+    throw UserError(
+        (tgt_complete ? files.front() : files.back()) + ": a tokenizer without pieces for begin and end of sentence",
+        "train one with attend vocab");
+  }
+  return {.src = src, .tgt = tgt};
+}
+
+TokenizerPair TokenizerPair::load(const fs::path& directory) {
+  std::error_code unreadable;
+  const bool joint = fs::exists(directory / kJointTokenizer, unreadable);
+  return joint ? from_files({(directory / kJointTokenizer).string()})
+               : from_files({(directory / kSrcTokenizer).string(), (directory / kTgtTokenizer).string()});
+}
+
+void TokenizerPair::save(const fs::path& directory) const {
+  make_directories(directory);
+  std::error_code missing;
+  if (joint()) {
+    write_file_atomic(directory / kJointTokenizer, src.bytes());
+  } else {
+    fs::remove(directory / kJointTokenizer, missing);  // load() would take it first
+    write_file_atomic(directory / kSrcTokenizer, src.bytes());
+    write_file_atomic(directory / kTgtTokenizer, tgt.bytes());
+  }
 }
 
 }  // namespace attend

@@ -2,7 +2,7 @@
 //
 //   RUN/run.json                         the format and the kind of the run, and its origin
 //   RUN/config.toml                      the resolved options of training, of which the model's are read
-//   RUN/tokenizer                        see tokenizer_pair.hpp; of all but attend train, joint.model
+//   RUN/tokenizer                        see tokenizer.hpp; of all but attend train, joint.model
 //   RUN/task.toml                        of attend finetune: the task, with all its labels
 //   RUN/checkpoints/step-N, RUN/best     see checkpoint_reader.hpp
 //   RUN/seed-N, RUN/seeds.json           of attend finetune over several seeds: a run for each; the best seed
@@ -17,7 +17,6 @@
 #include "core/options.hpp"
 #include "core/safetensors.hpp"
 #include "data/tokenizer/tokenizer.hpp"
-#include "data/tokenizer/tokenizer_pair.hpp"
 
 namespace attend {
 

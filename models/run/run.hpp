@@ -15,7 +15,6 @@
 #include "data/task/labelled_task.hpp"
 #include "data/task/samples.hpp"
 #include "data/tokenizer/tokenizer.hpp"
-#include "data/tokenizer/tokenizer_pair.hpp"
 #include "models/bert/bert.hpp"
 #include "models/language/language_model.hpp"
 #include "models/layers/weights_io.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/conditions.hpp"
-#include "data/tokenizer/tokenizer_pair.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 #include "models/translation/config.hpp"
 #include "models/translation/seq2seq.hpp"
 

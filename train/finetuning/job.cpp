@@ -18,7 +18,7 @@
 #include "core/text.hpp"
 #include "data/task/record_format.hpp"
 #include "data/text/lines.hpp"
-#include "data/tokenizer/tokenizer_pair.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 #include "eval/answers/answers.hpp"
 #include "models/layers/initialise.hpp"
 #include "models/layers/weights_io.hpp"

@@ -22,7 +22,6 @@
 #include "data/text/documents.hpp"
 #include "data/text/lines.hpp"
 #include "data/tokenizer/tokenizer.hpp"
-#include "data/tokenizer/tokenizer_pair.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "models/bert/bert.hpp"
 #include "models/language/language_model.hpp"

@@ -17,7 +17,6 @@
 #include "data/corpus/parallel_corpus.hpp"
 #include "data/text/lines.hpp"
 #include "data/text/parallel.hpp"
-#include "data/tokenizer/tokenizer_pair.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "eval/translate.hpp"
 #include "models/attention/edits.hpp"

@@ -12,7 +12,7 @@
 #include "data/batch/sources.hpp"
 #include "data/corpus/batch_order.hpp"
 #include "data/corpus/parallel_corpus.hpp"
-#include "data/tokenizer/tokenizer_pair.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 #include "models/attention/edits.hpp"
 #include "models/translation/seq2seq.hpp"
 #include "train/session.hpp"

@@ -18,7 +18,6 @@
 #include "data/tokenizer/hugging_face_vocabulary.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "data/tokenizer/tokenizer_json.hpp"
-#include "data/tokenizer/tokenizer_pair.hpp"
 #include "data/tokenizer/wordpiece.hpp"
 #include "tests/support/temporary.hpp"
 #include "tests/support/user_error.hpp"
