@@ -17,56 +17,6 @@
 
 namespace attend {
 
-// Produces values ahead of their use on a background thread, in order.
-
-template <class T>
-class Prefetcher {
- public:
-  static constexpr std::size_t kAhead = 8;
-
-  // `make` is called repeatedly on the background thread until destruction; at most kAhead values are queued.
-  explicit Prefetcher(std::function<T()> make)
-      : make_(std::move(make)), thread_([this](const std::stop_token& stop) { run(stop); }) {}
-
-  // Waits for the next value. Rethrows exceptions of `make`.
-  T next() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !ready_.empty() || failure_; });
-    if (ready_.empty()) std::rethrow_exception(failure_);
-    T value = std::move(ready_.front());
-    ready_.pop_front();
-    lock.unlock();
-    changed_.notify_all();
-    return value;
-  }
-
- private:
-  void run(const std::stop_token& stop) {
-    try {
-      for (;;) {
-        T value = make_();
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, stop, [&] { return ready_.size() < kAhead; });
-        if (stop.stop_requested()) return;
-        ready_.push_back(std::move(value));
-        lock.unlock();
-        changed_.notify_all();
-      }
-    } catch (...) {
-      const std::lock_guard lock(mutex_);
-      failure_ = std::current_exception();
-      changed_.notify_all();
-    }
-  }
-
-  std::function<T()> make_;
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::deque<T> ready_;
-  std::exception_ptr failure_;
-  std::jthread thread_;  // stopped and joined before the others are destroyed
-};
-
 // The share of one of `count` processes that split a stream: batch `index` of every `count`.
 struct Shard {
   std::int64_t index = 0, count = 1;
@@ -86,14 +36,17 @@ concept BatchSource = requires(Source& source, std::int64_t n) {
   { source.batch(n) } -> std::convertible_to<Batch>;               // a batch of that epoch
 };
 
+// Makes batches ahead of their use on a background thread, in order; at most kAhead are queued.
 template <class Batch>
 class BatchStream {
  public:
+  static constexpr std::size_t kAhead = 8;
+
   // Starts at `start`; a position past the last batch of an epoch is the first of the next epoch.
   template <BatchSource<Batch> Source>
   BatchStream(Source source, DataPosition start, Shard shard = {})
-      : batches_([source = std::move(source), position = start, shard, epoch = std::int64_t{-1},
-                  size = std::int64_t{0}]() mutable {
+      : make_([source = std::move(source), position = start, shard, epoch = std::int64_t{-1},
+               size = std::int64_t{0}]() mutable {
           const auto begin = [&](std::int64_t wanted) {
             if (epoch != wanted) size = source.begin_epoch(wanted), epoch = wanted;
           };
@@ -108,13 +61,46 @@ class BatchStream {
           }
           own.after = position.within(size);
           return own;
-        }) {}
+        }),
+        thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
   // Waits for the next batch. Rethrows exceptions of the background thread.
-  StreamedBatch<Batch> next() { return batches_.next(); }
+  StreamedBatch<Batch> next() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !ready_.empty() || failure_; });
+    if (ready_.empty()) std::rethrow_exception(failure_);
+    StreamedBatch<Batch> batch = std::move(ready_.front());
+    ready_.pop_front();
+    lock.unlock();
+    changed_.notify_all();
+    return batch;
+  }
 
  private:
-  Prefetcher<StreamedBatch<Batch>> batches_;
+  void run(const std::stop_token& stop) {
+    try {
+      for (;;) {
+        StreamedBatch<Batch> batch = make_();
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, stop, [&] { return ready_.size() < kAhead; });
+        if (stop.stop_requested()) return;
+        ready_.push_back(std::move(batch));
+        lock.unlock();
+        changed_.notify_all();
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+      changed_.notify_all();
+    }
+  }
+
+  std::function<StreamedBatch<Batch>()> make_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<StreamedBatch<Batch>> ready_;
+  std::exception_ptr failure_;
+  std::jthread thread_;  // stopped and joined before the others are destroyed
 };
 
 }  // namespace attend
