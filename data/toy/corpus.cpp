@@ -29,15 +29,13 @@ constexpr std::string_view kTags[] = {"DET", "NUM", "ADJ", "NOUN", "CONJ", "PREP
                                       "ADJ", "ADV", "ASK", "ADV",  "TIME", "PREP", "PREP", "CONJ"};
 static_assert(std::size(kTags) == static_cast<std::size_t>(toy::Part::conjunction) + 1);
 
-// The part of speech of a word: that of the first concept that it expresses.
-std::string_view tag_of(const toy::Word& word) {
-  ensure(!word.concepts.empty(), "a word expresses a concept");
-  return kTags[static_cast<std::size_t>(word.concepts.front().part)];
-}
-
+// The parts of speech of words: those of the first concepts that they express.
 std::string to_tags(const std::vector<toy::Word>& words) {
   std::string tags;
-  for (const toy::Word& word : words) tags += (tags.empty() ? "" : " ") + std::string(tag_of(word));
+  for (const toy::Word& word : words) {
+    ensure(!word.concepts.empty(), "a word expresses a concept");
+    tags += (tags.empty() ? "" : " ") + std::string(kTags[static_cast<std::size_t>(word.concepts.front().part)]);
+  }
   return tags;
 }
 

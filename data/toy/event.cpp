@@ -63,12 +63,10 @@ NounPhrase to_pronoun(const Entity& entity) {
   return phrase;
 }
 
-NounPhrase to_price(int euros) {
-  NounPhrase phrase = of_noun(kEuro);
-  phrase.number = Number::plural;
-  phrase.determiner = Determiner::bare;
-  phrase.count = euros;
-  return phrase;
+Entity money(int euros) {
+  Entity entity = of(kEuro);
+  entity.count = euros;
+  return entity;
 }
 
 NounPhrase refer_plainly(const Entity& entity, bool) {
@@ -91,7 +89,7 @@ Clause to_clause(const Event& event, const Refer& refer) {
     }
   }
   if (event.recipient) clause.recipient = owned(refer(*event.recipient, false));
-  if (event.price) clause.adverbials.push_back({&kFor, to_price(*event.price)});
+  if (event.price) clause.adverbials.push_back({&kFor, refer_plainly(money(*event.price), false)});
   if (event.place) {
     const Entity& place = *event.place;
     const Preposition* fitting = event.verb != nullptr && event.verb->has_goal() ? &kTo

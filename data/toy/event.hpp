@@ -55,7 +55,7 @@ Entity invent_named(Draw& draw, NounPhraseKind kind);
 NounPhrase to_phrase(const Entity& entity, Determiner determiner, bool full = true);
 NounPhrase to_pronoun(const Entity& entity);
 // "45 euros".
-NounPhrase to_price(int euros);
+Entity money(int euros);
 
 // Makes the phrase that refers to an entity of the event.
 using Refer = std::function<NounPhrase(const Entity& entity, bool subject)>;

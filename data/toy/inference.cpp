@@ -77,11 +77,7 @@ class Claims {
     if (draw_.chance(0.3)) return invent_named(draw_, NounPhraseKind::town_name);
     return of(draw_.noun_of(kPlace));
   }
-  Entity price() {
-    Entity euros = of(kEuro);
-    euros.count = 2 + static_cast<int>(draw_.below(900));
-    return euros;
-  }
+  Entity price() { return money(2 + static_cast<int>(draw_.below(900))); }
   // The noun, a synonym, or a more general or more specific one.
   const Noun& word_near(const Noun& noun) {
     const double way = static_cast<double>(draw_.below(100)) / 100;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
-#include <utility>
 
 #include "core/error.hpp"
 
@@ -56,6 +54,16 @@ void capitalise(std::string& word) {
   } else if (word.size() > 1 && word[0] == '\xc3' && static_cast<unsigned char>(word[1]) >= 0xa0) {
     word[1] = static_cast<char>(word[1] - 0x20);  // ä ö ü in UTF-8
   }
+}
+
+// The index of the word that dependents of the concept depend on; without a node, of the root.
+std::size_t head_word(const std::vector<Word>& words, const Concept& head) {
+  const auto found = std::ranges::find_if(words, [&](const Word& word) {
+    if (word.syntax.dependency.head == head) return head.node == nullptr;
+    return std::ranges::find(word.concepts, head) != word.concepts.end();
+  });
+  ensure(found != words.end(), "a sentence has a word for what others depend on");
+  return found - words.begin();
 }
 
 }  // namespace
@@ -214,20 +222,6 @@ std::string with_moved(const std::vector<Word>& words, std::size_t from, std::si
 }
 
 std::string to_english_text(Clause clause) { return to_text(to_english(of_clause(std::move(clause)))); }
-
-namespace {
-
-// The index of the word that dependents of the concept depend on; without a node, of the root.
-std::size_t head_word(const std::vector<Word>& words, const Concept& head) {
-  const auto found = std::ranges::find_if(words, [&](const Word& word) {
-    if (word.syntax.dependency.head == head) return head.node == nullptr;
-    return std::ranges::find(word.concepts, head) != word.concepts.end();
-  });
-  ensure(found != words.end(), "a sentence has a word for what others depend on");
-  return found - words.begin();
-}
-
-}  // namespace
 
 TreeSentence to_tree(const std::vector<Word>& words) {
   std::vector<std::size_t> numbers;  // of the words in the tree, from 1

@@ -1,5 +1,4 @@
-#include "data/toy/questions.hpp"
-
+// Questions about stories (story.hpp).
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -57,15 +56,11 @@ class Questions {
     if (!can_ask(query)) return std::nullopt;
     query.event.because.clear();
     const auto fits = [&](const Told& told) { return answers(told.event, query); };
-    if (answerable) {
-      if (std::ranges::count_if(story_.told, fits) != 1) return std::nullopt;
-      Asked asked{.question = text(query), .answer = {}, .begin = 0};
-      locate(query, at, asked);
-      return asked;
-    }
-    if (!exchange(query)) return std::nullopt;
-    if (std::ranges::any_of(story_.told, fits)) return std::nullopt;
-    return Asked{.question = text(query), .answer = {}, .begin = 0};
+    if (!answerable && !exchange(query)) return std::nullopt;
+    if (std::ranges::count_if(story_.told, fits) != (answerable ? 1 : 0)) return std::nullopt;
+    Asked asked{.question = text(query), .answer = {}, .begin = 0};
+    if (answerable) locate(query, at, asked);
+    return asked;
   }
 
   static bool can_ask(const Query& query) {

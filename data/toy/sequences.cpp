@@ -57,48 +57,12 @@ SequencePair draw_recall(std::int64_t length, RandomStream& random) {
 constexpr std::uint64_t kSequenceStreams = 1000;
 constexpr std::string_view kSequenceSides[] = {".source", ".target", ".align"};
 
-class SequenceWriting {
- public:
-  SequenceWriting(const std::filesystem::path& directory, SequenceTask task, std::uint64_t seed)
-      : directory_(directory / folder_of(task)), task_(task), seed_(seed) {
-    make_directories(directory_);
-  }
-
-  // Sequences of one length, of a test set; 0: of the lengths of training.
-  void write(const std::string& set, std::int64_t length, std::int64_t size) {
-    AtomicFile sources(directory_ / (set + ".source")), targets(directory_ / (set + ".target"));
-    AtomicFile alignments(directory_ / (set + ".align"));
-    for (std::int64_t i = 0; i < size; ++i) {
-      RandomStream random(combine_keys(seed_, kSequenceStreams, task_, set == "valid", length, i));
-      const std::int64_t drawn =
-          length > 0
-              ? length
-              : 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(longest_in_training(task_))));
-      SequencePair pair = draw_sequence(task_, drawn, random);
-      while (length > 0 ? !tests_.insert(pair.source).second : tests_.contains(pair.source)) {
-        pair = draw_sequence(task_, drawn, random);
-      }
-      sources.write(pair.source + '\n');
-      targets.write(pair.target + '\n');
-      alignments.write(to_text(pair.alignment) + '\n');
-    }
-    sources.commit();
-    targets.commit();
-    alignments.commit();
-  }
-
- private:
-  std::filesystem::path directory_;
-  SequenceTask task_;
-  std::uint64_t seed_;
-  std::unordered_set<std::string> tests_;  // sources of all test sets
-};
+// The task's folder.
+std::string_view folder_of(SequenceTask task) { return task == SequenceTask::copy ? "copy" : "recall"; }
 
 std::string test_set(std::int64_t length) { return fmt::format("test.{}", length); }
 
 }  // namespace
-
-std::string_view folder_of(SequenceTask task) { return task == SequenceTask::copy ? "copy" : "recall"; }
 
 SequencePair draw_sequence(SequenceTask task, std::int64_t length, RandomStream& random) {
   ensure(length > 0 && length <= std::ranges::max(kTestLengths), "a length from 1 to 40");
@@ -116,10 +80,32 @@ std::vector<std::string> sequence_files(SequenceTask task) {
 }
 
 ToyPart write_sequences(const std::filesystem::path& directory, SequenceTask task, const SequenceSizes& sizes) {
-  SequenceWriting writing(directory, task, sizes.seed);
-  for (const std::int64_t length : kTestLengths) writing.write(test_set(length), length, sizes.test);
-  writing.write("valid", 0, sizes.valid);
-  writing.write("train", 0, sizes.train);
+  const std::filesystem::path folder = directory / folder_of(task);
+  make_directories(folder);
+  const std::uint64_t longest_in_training = task == SequenceTask::copy ? 20 : 10;
+  std::unordered_set<std::string> tests;  // sources of all test sets
+  // Sequences of one length, of a test set; 0: of the lengths of training.
+  const auto write = [&](const std::string& set, std::int64_t length, std::int64_t size) {
+    AtomicFile sources(folder / (set + ".source")), targets(folder / (set + ".target"));
+    AtomicFile alignments(folder / (set + ".align"));
+    for (std::int64_t i = 0; i < size; ++i) {
+      RandomStream random(combine_keys(sizes.seed, kSequenceStreams, task, set == "valid", length, i));
+      const std::int64_t drawn = length > 0 ? length : 1 + static_cast<std::int64_t>(random.below(longest_in_training));
+      SequencePair pair = draw_sequence(task, drawn, random);
+      while (length > 0 ? !tests.insert(pair.source).second : tests.contains(pair.source)) {
+        pair = draw_sequence(task, drawn, random);
+      }
+      sources.write(pair.source + '\n');
+      targets.write(pair.target + '\n');
+      alignments.write(to_text(pair.alignment) + '\n');
+    }
+    sources.commit();
+    targets.commit();
+    alignments.commit();
+  };
+  for (const std::int64_t length : kTestLengths) write(test_set(length), length, sizes.test);
+  write("valid", 0, sizes.valid);
+  write("train", 0, sizes.train);
   return {.name = std::string(folder_of(task)),
           .unit = "sequences",
           .train = sizes.train,

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/random.hpp"
@@ -24,12 +23,6 @@ namespace attend::toy {
 enum class SequenceTask { copy, recall };
 
 inline constexpr std::int64_t kTestLengths[] = {5, 10, 15, 20, 25, 30, 40};  // recall has a key for each
-
-// The longest sequence of training: 20 words, or 10 pairs.
-constexpr std::int64_t longest_in_training(SequenceTask task) { return task == SequenceTask::copy ? 20 : 10; }
-
-// The task's folder.
-std::string_view folder_of(SequenceTask task);
 
 struct SequencePair {
   std::string source, target;

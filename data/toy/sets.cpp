@@ -13,23 +13,12 @@
 #include "core/json.hpp"
 #include "core/random.hpp"
 #include "data/text/lines.hpp"
-#include "data/toy/questions.hpp"
 #include "data/toy/story.hpp"
 #include "data/toy/tasks.hpp"
 #include "data/toy/world.hpp"
 
 namespace attend::toy {
 namespace {
-
-using Names = std::map<const void*, std::string_view>;  // phrase to type
-
-void find_names(const Clause& clause, Names& names) {
-  for_each_phrase(clause, [&](const NounPhrase& phrase) {
-    if (phrase.kind == NounPhraseKind::person_name) names[&phrase] = "PER";
-    if (phrase.kind == NounPhraseKind::town_name) names[&phrase] = "LOC";
-    if (phrase.kind == NounPhraseKind::company_name) names[&phrase] = "ORG";
-  });
-}
 
 // Business between people and companies.
 class Business {
@@ -88,8 +77,14 @@ Sentence invent(Draw& draw) {
 }  // namespace
 
 std::vector<Token> to_tokens(const Sentence& sentence) {
-  Names names;
-  for (const Clause& clause : sentence.clauses) find_names(clause, names);
+  std::map<const void*, std::string_view> names;  // phrase to type
+  for (const Clause& clause : sentence.clauses) {
+    for_each_phrase(clause, [&](const NounPhrase& phrase) {
+      if (phrase.kind == NounPhraseKind::person_name) names[&phrase] = "PER";
+      if (phrase.kind == NounPhraseKind::town_name) names[&phrase] = "LOC";
+      if (phrase.kind == NounPhraseKind::company_name) names[&phrase] = "ORG";
+    });
+  }
   std::vector<Token> tokens;
   for (const Word& word : to_english(sentence)) {
     std::string_view type;
@@ -114,14 +109,6 @@ std::vector<Token> to_tokens(const Sentence& sentence) {
   return tokens;
 }
 
-std::vector<Token> draw_entities(Draw& draw) {
-  while (true) {
-    std::vector<Token> tokens = to_tokens(invent(draw));
-    const bool has_name = std::ranges::any_of(tokens, [](const Token& token) { return token.tag != "O"; });
-    if (has_name || draw.chance(0.15)) return tokens;
-  }
-}
-
 }  // namespace attend::toy
 
 namespace attend {
@@ -141,6 +128,15 @@ std::string summary_file(Set set, const char* side) {
 enum class Stream : std::uint64_t { documents = 100, questions, entities, tables, summaries };
 
 constexpr std::size_t kQuestionsOfPassage = 3;  // one of them is unanswerable
+
+// A sentence of about 4 to 25 words; most have a name.
+std::vector<toy::Token> draw_entities(toy::Draw& draw) {
+  while (true) {
+    std::vector<toy::Token> tokens = toy::to_tokens(toy::invent(draw));
+    const bool has_name = std::ranges::any_of(tokens, [](const toy::Token& token) { return token.tag != "O"; });
+    if (has_name || draw.chance(0.15)) return tokens;
+  }
+}
 
 class Writing {
  public:
@@ -243,7 +239,7 @@ class Writing {
         std::string lines;
         do {
           lines.clear();
-          for (const toy::Token& token : toy::draw_entities(draw)) lines += token.text + ' ' + token.tag + '\n';
+          for (const toy::Token& token : draw_entities(draw)) lines += token.text + ' ' + token.tag + '\n';
         } while (!seen.insert(lines).second);
         if (i > 0) file.write("\n");
         file.write(lines);

@@ -22,9 +22,6 @@ struct Token {
 // The tagged tokens of a sentence: punctuation marks are separate tokens, a title is not part of the name.
 std::vector<Token> to_tokens(const Sentence& sentence);
 
-// A sentence of about 4 to 25 words; most have a name.
-std::vector<Token> draw_entities(Draw& draw);
-
 }  // namespace attend::toy
 
 namespace attend {

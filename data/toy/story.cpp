@@ -61,11 +61,8 @@ class Narrator {
     if (!known) known_.push_back(entity);
     current_.push_back(entity);
     if (clear && draw_.chance(0.7)) return to_pronoun(entity);
-    if (entity.kind == NounPhraseKind::person_name) {
-      if (known && contains(with_known_occupation_, entity) && draw_.chance(0.3)) {
-        return to_phrase(of(*entity.noun), Determiner::definite);
-      }
-      return to_phrase(entity, Determiner::definite);
+    if (known && contains(with_known_occupation_, entity) && draw_.chance(0.3)) {
+      return to_phrase(of(*entity.noun), Determiner::definite);
     }
     if (entity.named() || entity.place()) return to_phrase(entity, Determiner::definite);
     if (!known) return to_phrase(entity, Determiner::indefinite);
@@ -255,16 +252,12 @@ class Plot {
     act(friend_, "arrive", {.place = workshop, .time = next_day()});
     act(friend_, "repair", {.object = machine, .place = workshop});
     if (maybe()) tell({.agent = machine, .state = &adjective("broken"), .negated = true});
-    act(hero_, "give", {.object = money(), .recipient = friend_});
+    act(hero_, "give", {.object = wage(), .recipient = friend_});
     feels(friend_, "happy", {.agent = hero_, .state = &adjective("friendly")});
     if (maybe()) act(hero_, "sell", {.object = machine, .place = place(), .time = next_day()});
   }
 
-  Entity money() {
-    Entity money = of(kEuro);
-    money.count = euros(10, 300);
-    return money;
-  }
+  Entity wage() { return money(euros(10, 300)); }
 
   void meal() {
     const auto ingredients = [&](std::string_view word) {
@@ -367,7 +360,7 @@ class Plot {
     act(friend_, "bring", {.object = report, .recipient = hero_});
     act(hero_, "send", {.object = report, .recipient = company, .time = sometimes(evening())});
     act(company, "thank", {.object = hero_, .time = sometimes(next_day())});
-    if (maybe()) act(company, "give", {.object = money(), .recipient = friend_});
+    if (maybe()) act(company, "give", {.object = wage(), .recipient = friend_});
     if (maybe()) act(company, "invite", {.object = friend_, .place = town_});
   }
 

@@ -72,7 +72,7 @@ class Similar {
  public:
   explicit Similar(Draw& draw) : draw_(draw) {}
 
-  SimilarPair pair() {
+  std::pair<Event, Event> pair() {
     const bool people = draw_.chance(0.4);
     const Event first = event(people), unlike = event(people);
     Event second = first;
@@ -278,7 +278,7 @@ const TableTask kTasks[] = {
      {"sentence1", "sentence2", "score"},
      {},
      [](Draw& draw, std::size_t) -> std::vector<std::string> {
-       const SimilarPair pair = draw_similar(draw);
+       const auto [first, second] = Similar(draw).pair();
        const auto text = [&](const Event& event) {
          Clause clause = to_clause(event, [](const Entity& entity, bool) {
            const bool thing = !entity.person() && !entity.place();
@@ -287,8 +287,8 @@ const TableTask kTasks[] = {
          clause.time_first = draw.chance(0.4);
          return to_english_text(std::move(clause));
        };
-       std::string first = text(pair.first);
-       return {std::move(first), text(pair.second), points(shared_meaning(pair.first, pair.second))};
+       std::string first_text = text(first);
+       return {std::move(first_text), text(second), points(shared_meaning(first, second))};
      }},
     {"acceptability",
      {"sentence", "label"},
@@ -303,8 +303,6 @@ const TableTask kTasks[] = {
 std::span<const TableTask> table_tasks() { return kTasks; }
 
 std::string draw_sentiment(Draw& draw, bool positive) { return to_text(to_english(Opinion(draw).sentence(positive))); }
-
-SimilarPair draw_similar(Draw& draw) { return Similar(draw).pair(); }
 
 int shared_meaning(const Event& a, const Event& b) {
   ensure(a.verb && b.verb && a.object && b.object && a.place && b.place && a.time && b.time, "every part is there");

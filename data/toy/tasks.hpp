@@ -50,10 +50,6 @@ InferencePair draw_inference(Draw& draw, Relation wanted);
 
 // --- similarity: how much of the meaning two sentences share, from 0 to 50 (tenths of a point)
 
-struct SimilarPair {
-  Event first, second;
-};
-SimilarPair draw_similar(Draw& draw);
 // Sum over equal parts: agent 10, verb 12, object 10 and its adjective 4, place 7, time 7; 5 for a more general
 // object. Each event must have all parts.
 int shared_meaning(const Event& a, const Event& b);

@@ -204,7 +204,7 @@ class World : private Draw {
     return clause;
   }
 
-  NounPhrase euros() { return to_price(2 + static_cast<int>(random_.below(998))); }
+  NounPhrase euros() { return refer_plainly(money(2 + static_cast<int>(random_.below(998))), false); }
 
   // A state or price of something.
   Clause state(NounPhrase subject) {

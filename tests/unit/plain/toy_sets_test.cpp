@@ -21,7 +21,6 @@
 #include "data/text/table.hpp"
 #include "data/toy/corpus.hpp"
 #include "data/toy/lexicon.hpp"
-#include "data/toy/questions.hpp"
 #include "data/toy/story.hpp"
 #include "data/toy/tasks.hpp"
 #include "tests/support/temporary.hpp"

@@ -12,7 +12,6 @@
 
 #include "core/random.hpp"
 #include "data/toy/lexicon.hpp"
-#include "data/toy/questions.hpp"
 #include "data/toy/sets.hpp"
 #include "data/toy/story.hpp"
 #include "tests/support/toy_words.hpp"
