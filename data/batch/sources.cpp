@@ -9,7 +9,6 @@
 
 #include "core/error.hpp"
 #include "core/random.hpp"
-#include "data/corpus/masking.hpp"
 
 namespace attend {
 

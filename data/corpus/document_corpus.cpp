@@ -7,7 +7,6 @@
 #include "core/error.hpp"
 #include "core/random.hpp"
 #include "core/text.hpp"
-#include "data/corpus/id_cache.hpp"
 #include "data/text/documents.hpp"
 
 namespace attend {
@@ -88,12 +87,9 @@ void encode_to(IdCache::Writer& cache, const std::vector<std::string>& files, co
 }  // namespace
 
 std::string DocumentCounts::report(std::uint64_t tokens) const {
-  const auto count = [](std::uint64_t number, std::string_view noun) {
-    return counted(static_cast<std::int64_t>(number), noun);
-  };
-  std::string text = count(documents, "document") + ", " + count(sentences, "sentence");
+  std::string text = counted(documents, "document") + ", " + counted(sentences, "sentence");
   if (cut > 0) text += " (" + std::to_string(cut) + " too long, cut)";
-  text += ", " + count(tokens, "token");
+  text += ", " + counted(tokens, "token");
   return lines.clean() ? text : text + "; " + lines.report();
 }
 

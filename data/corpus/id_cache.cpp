@@ -8,10 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <utility>
 
-#include "core/error.hpp"
-#include "core/files.hpp"
 #include "core/log.hpp"
 
 namespace attend {

@@ -54,6 +54,7 @@ std::vector<MaskedToken> mask_tokens(std::span<std::int32_t> ids, const MaskVoca
 }
 
 DrawnOrder draw_order(std::span<const std::int32_t> ids, const MaskVocabulary& vocabulary, RandomStream random) {
+  constexpr std::int64_t kPartsOfOrder = 6;  // K
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] != vocabulary.cls && ids[i] != vocabulary.sep) order.push_back(i);

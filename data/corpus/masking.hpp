@@ -85,8 +85,6 @@ std::vector<MaskedToken> mask_tokens(std::span<std::int32_t> ids, const MaskVoca
 //
 //   [CLS] the old dog barks [SEP]:  ranks 0 3 1 4 2 0,  dog is predicted
 
-inline constexpr std::int64_t kPartsOfOrder = 6;  // K
-
 struct DrawnOrder {
   std::vector<std::int64_t> ranks;     // of every token; a token is predicted from those of lower ranks
   std::vector<MaskedToken> predicted;  // in order of position

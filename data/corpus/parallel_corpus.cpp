@@ -5,7 +5,6 @@
 #include "core/error.hpp"
 #include "core/process.hpp"
 #include "core/random.hpp"
-#include "data/corpus/id_cache.hpp"
 
 namespace attend {
 

@@ -4,7 +4,6 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <set>
 
@@ -175,7 +174,7 @@ LabelledTask find_task(const std::string& name_or_file) {
 }
 
 std::optional<std::filesystem::path> find_file(const std::filesystem::path& folder, const std::string& name) {
-  const std::vector<std::string> names = alternatives(name);
+  const std::vector<std::string> names = split_at(name, '|');
   for (const std::string& candidate : names) {
     if (!candidate.empty() && std::filesystem::exists(folder / candidate)) return folder / candidate;
   }

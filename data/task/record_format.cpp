@@ -5,10 +5,8 @@
 #include <iterator>
 #include <set>
 
-#include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "data/text/lines.hpp"
 #include "data/text/table.hpp"
 
 namespace attend {

@@ -1,7 +1,5 @@
 #include "data/task/samples.hpp"
 
-#include <algorithm>
-
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "data/task/record_format.hpp"

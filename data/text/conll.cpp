@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
-#include <utility>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "data/text/lines.hpp"
-#include "data/text/table.hpp"
 
 namespace attend {
 namespace {

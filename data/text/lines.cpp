@@ -11,9 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
 #include <system_error>
-#include <utility>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
@@ -160,7 +158,7 @@ void LineCounts::log(const std::string& name) const {
 }
 
 std::string LineCounts::report() const {
-  return counted(static_cast<std::int64_t>(lines), "line") + (clean() ? "" : ": ") +
+  return counted(lines, "line") + (clean() ? "" : ": ") +
          nonzero_counts({{invalid_utf8, "with invalid UTF-8"},
                          {carriage_returns, "with CRLF (CR removed)"},
                          {byte_order_marks, "with a byte-order mark (removed)"},
@@ -203,7 +201,7 @@ void LineReader::refuse(const std::string& what, const std::string& remedy) cons
 void LineReader::warn_of_invalid_utf8() const {
   if (counts_.invalid_utf8 == 0) return;
   log::warn("{}: {} with invalid UTF-8, whose bytes become U+FFFD; the first is {}:{}", source_->name(),
-            counted(static_cast<std::int64_t>(counts_.invalid_utf8), "line"), source_->name(), first_invalid_);
+            counted(counts_.invalid_utf8, "line"), source_->name(), first_invalid_);
 }
 
 void LineReader::clean(std::string& line) {

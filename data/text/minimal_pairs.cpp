@@ -129,10 +129,9 @@ std::vector<MinimalPair> read_minimal_pairs(const std::filesystem::path& path, P
       count = fields.size();
     }
     if (fields.size() != count) {
-      throw UserError(
-          fmt::format("{}: {}, expected {}", reader.place(), counted(std::ssize(fields), "tab-separated field"),
-                      count == 0 ? forms.counts : fmt::format("{} as in the first line", count)),
-          forms.remedy);
+      reader.refuse(fmt::format("{}, expected {}", counted(std::ssize(fields), "tab-separated field"),
+                                count == 0 ? forms.counts : fmt::format("{} as in the first line", count)),
+                    forms.remedy);
     }
     pairs.push_back(pair_of(fields, forms, reader.place()));
   }

@@ -49,7 +49,7 @@ void check_parallel(const std::string& src_file, const std::string& tgt_file) {
 }
 
 std::string ParallelCounts::report() const {
-  const std::string text = counted(static_cast<std::int64_t>(src.lines - skipped()), "pair");
+  const std::string text = counted(src.lines - skipped(), "pair");
   if (skipped() == 0) return text;
   return text + ", " + std::to_string(skipped()) + " skipped: " +
          nonzero_counts({{empty, "empty"}, {too_long, "too long"}, {invalid_utf8, "with invalid UTF-8"}});

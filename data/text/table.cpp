@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -14,7 +13,6 @@
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "core/text.hpp"
-#include "data/text/lines.hpp"
 
 namespace attend {
 namespace {
@@ -79,8 +77,6 @@ std::vector<std::string> split_at(const std::string& line, char separator) {
   }
 }
 
-std::vector<std::string> alternatives(const std::string& name) { return split_at(name, '|'); }
-
 TableReader::TableReader(const std::string& file, const TableShape& shape)
     : file_(file), shape_(shape), lines_(check_text_file(file)) {
   if (shape_.format == TableFormat::automatic) shape_.format = format_of(file);
@@ -101,9 +97,8 @@ TableReader::TableReader(const std::string& file, const TableShape& shape)
   if (!next_row(header, line)) refuse(1, "no header", "name the columns in the first line");
   num_columns_ = header.size();
   for (const std::string& column : shape_.columns) {
-    const std::vector<std::string> names = alternatives(column);
     auto found = header.end();
-    for (const std::string& name : names) {
+    for (const std::string& name : split_at(column, '|')) {
       if (found == header.end()) found = std::ranges::find(header, name);
     }
     if (found == header.end()) {
@@ -182,7 +177,7 @@ bool TableReader::next_record(Record& record) {
     const nlohmann::json object = parse_json(text, where);
     for (const std::string& column : shape_.columns) {
       std::optional<std::string> value;
-      for (const std::string& name : alternatives(column)) {
+      for (const std::string& name : split_at(column, '|')) {
         if (!value && object.is_object() && object.contains(name))
           value = text_of(object.at(name), shape_.separator, where);
       }

@@ -42,9 +42,6 @@ struct TableShape {
 // The parts of a line between separators: one more than there are separators.
 std::vector<std::string> split_at(const std::string& line, char separator);
 
-// The alternatives of a name: a and b for "a|b".
-std::vector<std::string> alternatives(const std::string& name);
-
 struct Record {
   std::uint64_t line = 0;                // its first line, from 1
   std::vector<std::string> values = {};  // of the requested columns, in their order

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <string_view>
 
 #include "core/error.hpp"
 #include "core/text.hpp"

@@ -1,14 +1,11 @@
 #include "data/tokenizer/byte_level_bpe.hpp"
 
 #include <unicode/uchar.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <functional>
 #include <optional>
 #include <queue>
-#include <utility>
-#include <vector>
 
 #include "core/error.hpp"
 #include "core/json.hpp"

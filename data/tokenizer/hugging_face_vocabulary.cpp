@@ -10,7 +10,6 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "core/error.hpp"
 #include "core/files.hpp"

@@ -20,8 +20,7 @@ namespace {
 
 SentencePieceContent::Entry read_piece(std::string_view bytes) {
   SentencePieceContent::Entry piece;
-  protobuf::Message message(bytes);
-  while (const auto field = message.next()) {
+  for (protobuf::Message message(bytes); const auto field = message.next();) {
     if (field->number == 1) piece.text = field->content();
     if (field->number == 2) piece.score = field->number32();
     if (field->number == 3) piece.type = static_cast<PieceType>(field->varint());
@@ -30,8 +29,7 @@ SentencePieceContent::Entry read_piece(std::string_view bytes) {
 }
 
 void read_trainer(std::string_view bytes, SentencePieceContent& content) {
-  protobuf::Message message(bytes);
-  while (const auto field = message.next()) {
+  for (protobuf::Message message(bytes); const auto field = message.next();) {
     if (field->number == 3) content.kind = static_cast<TokenizerType>(field->varint());
     if (field->number == 24) content.space_is_suffix = field->varint() != 0;
     if (field->number == 35) content.byte_fallback = field->varint() != 0;
@@ -40,8 +38,7 @@ void read_trainer(std::string_view bytes, SentencePieceContent& content) {
 }
 
 void read_normaliser(std::string_view bytes, SentencePieceContent& content) {
-  protobuf::Message message(bytes);
-  while (const auto field = message.next()) {
+  for (protobuf::Message message(bytes); const auto field = message.next();) {
     if (field->number == 2) content.normalisation_table = field->content();
     if (field->number == 3) content.add_dummy_prefix = field->varint() != 0;
     if (field->number == 4) content.remove_extra_whitespaces = field->varint() != 0;
@@ -227,9 +224,8 @@ class CheckedPieces {
 };
 
 void check_normaliser(std::string_view bytes) {
-  protobuf::Message message(bytes);
   int num_tables = 0;
-  while (const auto field = message.next()) {
+  for (protobuf::Message message(bytes); const auto field = message.next();) {
     if (field->number == 2) {
       if (++num_tables > 1) reject("two normalisation tables");
       if (!field->content().empty()) NormalisationTable(field->content()).check();
@@ -239,8 +235,7 @@ void check_normaliser(std::string_view bytes) {
 }
 
 void check_trainer(std::string_view bytes) {
-  protobuf::Message message(bytes);
-  while (const auto field = message.next()) {
+  for (protobuf::Message message(bytes); const auto field = message.next();) {
     if (field->number == 3 && (field->varint() < 1 || field->varint() > 4)) reject("an unknown model type");
     // The texts of the special pieces, and the surface of an unknown one.
     if (field->number >= 44 && field->number <= 48) {
@@ -250,11 +245,9 @@ void check_trainer(std::string_view bytes) {
 }
 
 void check_self_test(std::string_view bytes) {
-  protobuf::Message message(bytes);
-  while (const auto field = message.next()) {
+  for (protobuf::Message message(bytes); const auto field = message.next();) {
     if (field->number != 1) continue;
-    protobuf::Message sample(field->content());
-    while (const auto text = sample.next()) {
+    for (protobuf::Message sample(field->content()); const auto text = sample.next();) {
       if (text->number == 1 || text->number == 2) check_text(text->content(), 1 << 16, "a self-test");
     }
   }
@@ -264,8 +257,7 @@ void check_model(std::string_view bytes) {
   CheckedPieces pieces;
   SentencePieceContent options;  // of training alone
   std::array<int, 6> count{};
-  protobuf::Message message(bytes);
-  while (const auto field = message.next()) {
+  for (protobuf::Message message(bytes); const auto field = message.next();) {
     if (field->number > 5) continue;
     if (field->number > 1 && ++count[field->number] > 1) reject("a part of the model is a duplicate");
     if (field->number == 1) pieces.add(field->content());
@@ -303,15 +295,13 @@ class SentencePieceModel : public TokenizerModel {
 
   std::vector<std::int32_t> encode(std::string_view text) const override {
     std::vector<int> ids;
-    const auto status = processor_.Encode(text, &ids);
-    check(status);
+    check(processor_.Encode(text, &ids));
     return ids;
   }
 
   std::vector<Piece> encode_pieces(std::string_view text) const override {
     sentencepiece::ImmutableSentencePieceText encoded;
-    const auto status = processor_.Encode(text, encoded.mutable_proto());
-    check(status);
+    check(processor_.Encode(text, encoded.mutable_proto()));
     std::vector<Piece> pieces;
     pieces.reserve(encoded.pieces_size());
     for (const auto& piece : encoded.pieces()) {
@@ -322,8 +312,7 @@ class SentencePieceModel : public TokenizerModel {
 
   std::string decode(std::span<const std::int32_t> ids) const override {
     std::string text;
-    const auto status = processor_.Decode(std::vector<int>(ids.begin(), ids.end()), &text);
-    check(status);
+    check(processor_.Decode(std::vector<int>(ids.begin(), ids.end()), &text));
     return text;
   }
 
@@ -364,8 +353,7 @@ class SentencePieceModel : public TokenizerModel {
 
 SentencePieceContent read_sentencepiece_content(std::string_view bytes) {
   SentencePieceContent content;
-  protobuf::Message message(bytes);
-  while (const auto field = message.next()) {
+  for (protobuf::Message message(bytes); const auto field = message.next();) {
     if (field->number == 1) content.pieces.push_back(read_piece(field->content()));
     if (field->number == 2) read_trainer(field->content(), content);
     if (field->number == 3) read_normaliser(field->content(), content);

@@ -1,12 +1,9 @@
 #include "data/tokenizer/tokenizer_json.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <array>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "core/error.hpp"
 #include "core/json.hpp"

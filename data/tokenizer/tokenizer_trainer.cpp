@@ -73,16 +73,15 @@ class Sampler {
     }
   }
 
-  // The sample; the sampler is empty afterwards.
-  std::vector<std::string> take() {
+  // The sample, of a text of so many lines; the sampler is empty afterwards.
+  TextSample take(std::uint64_t num_lines) {
     std::ranges::sort(kept_, {}, &Entry::place);
-    std::vector<std::string> lines;
-    for (Entry& entry : std::exchange(kept_, {})) lines.push_back(std::move(entry.line));
-    return lines;
+    TextSample sample{.lines = {}, .bytes = bytes_, .num_lines = num_lines};
+    for (Entry& entry : std::exchange(kept_, {})) sample.lines.push_back(std::move(entry.line));
+    return sample;
   }
 
   std::uint64_t num_added() const { return num_added_; }
-  std::uint64_t bytes() const { return bytes_; }
 
  private:
   struct Entry {
@@ -120,8 +119,7 @@ TextSample draw_sample(const std::vector<std::string>& files, const std::optiona
     log::info("tokenizer: skipped {} of {} lines: without words, not UTF-8, or longer than {} bytes", text - usable,
               text, kMaxLineBytes);
   }
-  const std::uint64_t bytes = sampler.bytes();
-  return {.lines = sampler.take(), .bytes = bytes, .num_lines = counts.lines};
+  return sampler.take(counts.lines);
 }
 
 class SampleIterator : public sentencepiece::SentenceIterator {
