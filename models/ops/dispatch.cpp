@@ -43,6 +43,19 @@ bool may_fuse_sequences(const torch::Tensor& x) {
 
 bool may_fuse_steps(const torch::Tensor& x) { return may_fuse_sequences(x) && !at::GradMode::is_enabled(); }
 
+int kernels::cpu_level() {
+  static const int level = [] {
+    const char* limit = std::getenv("ATTEND_CPU_LEVEL");
+    const int most = limit != nullptr ? std::atoi(limit) : 4;
+#if defined(__x86_64__)
+    if (most >= 4 && __builtin_cpu_supports("x86-64-v4")) return 4;
+    if (most >= 3 && __builtin_cpu_supports("x86-64-v3")) return 3;
+#endif
+    return 1;
+  }();
+  return level;
+}
+
 bool has_native_bf16() {
 #if defined(__x86_64__)
   return kernels::cpu_level() >= 4 && __builtin_cpu_supports("avx512bf16") > 0;

@@ -1,13 +1,10 @@
 #include "models/ops/ops.hpp"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
-#include <vector>
 
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
-#include "models/ops/fast/packed.hpp"
+#include "models/ops/fast/products.hpp"
 #include "models/ops/paths.hpp"
 
 namespace attend::ops {

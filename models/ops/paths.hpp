@@ -9,6 +9,14 @@
 
 namespace attend::ops {
 
+// A candidate of top_log_probs.
+struct Candidate {
+  float value;
+  std::int64_t id;
+
+  bool is_better_than(const Candidate& b) const { return value > b.value || (value == b.value && id < b.id); }
+};
+
 // A few lines of ATen that read like the equations, for any device, fp32 and bf16, differentiated by autograd: the
 // reference in tests of the fast paths, used where there is no fast path. Weights are read from the master.
 namespace plain {

@@ -1,10 +1,7 @@
 #include "models/ops/weight.hpp"
 
-#include <ATen/ATen.h>
-
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
-#include "models/ops/fast/packed.hpp"
 #include "models/ops/fast/products.hpp"
 
 namespace attend::ops {

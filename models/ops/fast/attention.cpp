@@ -65,13 +65,11 @@ Tensor compute_attention(const QueriesKeysValues& sources, const Work& work) {
   Tensor result = at::empty(q.sizes(), q.options());
   with_type(q.scalar_type(), [&](auto type) {
     using T = decltype(type);
-    const kernels::Attention<T> kernel{.layout = work.layout(q.size(1)),
-                                       .q = rows<const T>(q),
-                                       .k = rows<const T>(k),
-                                       .v = rows<const T>(v),
-                                       .out = rows<T>(result)};
-    work.chunks(q.size(1)).run(
-        [&](std::int64_t /*chunk*/, std::int64_t begin, std::int64_t end) { kernels::attention(kernel, begin, end); });
+    work.chunks(q.size(1)).run(kernels::Attention<T>{.layout = work.layout(q.size(1)),
+                                                     .q = rows<const T>(q),
+                                                     .k = rows<const T>(k),
+                                                     .v = rows<const T>(v),
+                                                     .out = rows<T>(result)});
   });
   return result;
 }
@@ -110,7 +108,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
       chunks.run([&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
         auto part = kernel;
         if (learns_biases) part.dbias = work.of_distance_0(rows<float>(dbiases).row(chunk));
-        kernels::attention_backward(part, begin, end);
+        part(begin, end);
       });
     });
     Tensor dbiases_ND;
@@ -273,7 +271,7 @@ Attended attention_step(const AttentionForm& form, const Tensor& query_RH, const
                                                .precision = static_cast<float>(form.precision())},
                                     .query = rows<const T>(query),
                                     .context = rows<T>(attended.context_RW)};
-    at::parallel_for(0, R, kGrain, [&](std::int64_t begin, std::int64_t end) { kernels::attend(attend, begin, end); });
+    at::parallel_for(0, R, kGrain, attend);
   });
   return attended;
 }
@@ -302,9 +300,7 @@ struct Operands {
 Tensor compute_energies(const Operands& operands) {
   const Tensor &queries = operands.queries_GTA, &keys = operands.keys_GSA;
   const Tensor scores_GTS = at::empty({queries.size(0), queries.size(1), keys.size(1)}, queries.options());
-  operands.chunks().run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
-    kernels::additive_scores(operands.kernel(scores_GTS), begin, end);
-  });
+  operands.chunks().run(operands.kernel(scores_GTS));
   return scores_GTS;
 }
 
@@ -324,12 +320,12 @@ class AdditiveFunction : public torch::autograd::Function<AdditiveFunction> {
     const Chunks chunks = operands.chunks();
     const Tensor denergies = chunks.partial_sums(operands.energy_NA.numel());
     chunks.run([&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
-      kernels::additive_scores_backward({.of = operands.kernel({}),
-                                         .score_gradients = read<float>(dscores),
-                                         .query_gradient = write<float>(dqueries),
-                                         .key_gradient = write<float>(dkeys),
-                                         .energy_gradient = rows<float>(denergies).row(chunk)},
-                                        begin, end);
+      const kernels::AdditiveScoresBackward kernel{.of = operands.kernel({}),
+                                                   .score_gradients = read<float>(dscores),
+                                                   .query_gradient = write<float>(dqueries),
+                                                   .key_gradient = write<float>(dkeys),
+                                                   .energy_gradient = rows<float>(denergies).row(chunk)};
+      kernel(begin, end);
     });
     return {dqueries, dkeys, chunks.total(denergies).view_as(operands.energy_NA)};
   }

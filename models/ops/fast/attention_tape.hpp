@@ -128,7 +128,7 @@ struct AttentionTape {
   void forward(const Step& step, Rows<T> contexts, RowDropout dropout, std::int64_t begin, std::int64_t end) const {
     const kernels::Attend<T> attend{
         .memory = memory(step), .query = scored(step), .context = contexts, .dropout = dropout};
-    kernels::attend(attend, begin, end);
+    attend(begin, end);
   }
 
   Reading reading;
@@ -172,17 +172,16 @@ class AttentionBackwardTape {
   // Processes rows [begin, end); dot products add to dq.
   void backward(const Step& step, Rows<float> dq, std::int64_t begin, std::int64_t end) const {
     float* share = tape_.is_predictive() ? share_gradients_.template mutable_data_ptr<float>() + step.first : nullptr;
-    kernels::attend_backward(
-        kernels::AttendBackward<T>{.memory = tape_.memory(step),
-                                   .query = tape_.scored(step),
-                                   .score_gradients = score_gradients_.template mutable_data_ptr<float>(),
-                                   .context_gradient = context_gradient(step),
-                                   .query_gradient = dq,
-                                   .sum_gradient = rows_or_none<T>(sum_gradients_, step.first),
-                                   .key_gradient = rows_or_none<float>(key_gradients_),
-                                   .energy_gradient = rows_or_none<float>(energy_gradients_),
-                                   .share_gradients = share},
-        begin, end);
+    const kernels::AttendBackward<T> kernel{.memory = tape_.memory(step),
+                                            .query = tape_.scored(step),
+                                            .score_gradients = score_gradients_.template mutable_data_ptr<float>(),
+                                            .context_gradient = context_gradient(step),
+                                            .query_gradient = dq,
+                                            .sum_gradient = rows<T>(sum_gradients_, step.first),
+                                            .key_gradient = rows<float>(key_gradients_),
+                                            .energy_gradient = rows<float>(energy_gradients_),
+                                            .share_gradients = share};
+    kernel(begin, end);
   }
 
   // The matrix products of a step, after its rows are processed.
@@ -201,7 +200,7 @@ class AttentionBackwardTape {
   void receive(Rows<float> dq, std::int64_t begin, std::int64_t end) const {
     for (const Tensor& from : {from_score_, from_centre_}) {
       if (!from.defined()) continue;
-      copy_rows(CopyRows{.width = from.size(1), .from = rows<T>(from), .to = dq, .add = true}, begin, end);
+      CopyRows{.width = from.size(1), .from = rows<T>(from), .to = dq, .add = true}(begin, end);
     }
   }
 
@@ -247,8 +246,7 @@ class AttentionBackwardTape {
                                             .factors = factors.const_data_ptr<float>(),
                                             .vectors = rows<T>(vectors),
                                             .gradient = rows<T>(sum)};
-    at::parallel_for(0, std::ssize(reading.offsets) - 1, 1,
-                     [&](std::int64_t begin, std::int64_t end) { kernels::memory_backward(memory, begin, end); });
+    at::parallel_for(0, std::ssize(reading.offsets) - 1, 1, memory);
     return sum;
   }
 

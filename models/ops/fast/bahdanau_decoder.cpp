@@ -43,13 +43,11 @@ void run_forwards(BahdanauTape<T>& tape, const Tensor& contexts) {
     tape.attention.multiply(step);
     for_rows(step, [&](std::int64_t begin, std::int64_t end) {
       tape.attention.forward(step, rows<T>(context), {}, begin, end);
-      copy_rows(CopyRows{.width = W, .from = rows<T>(context), .to = rows<T>(contexts), .to_index = step.ragged}, begin,
-                end);
-      copy_rows(CopyRows{.width = W,
-                         .from = rows<T>(context),
-                         .to = rows<T>(tape.cells.bottom().x, step.first),
-                         .dropout = tape.dropout_on_context(step)},
-                begin, end);
+      CopyRows{.width = W, .from = rows<T>(context), .to = rows<T>(contexts), .to_index = step.ragged}(begin, end);
+      CopyRows{.width = W,
+               .from = rows<T>(context),
+               .to = rows<T>(tape.cells.bottom().x, step.first),
+               .dropout = tape.dropout_on_context(step)}(begin, end);
     });
     tape.cells.forward(step, rows<T>(tape.cells.hidden));
   }
@@ -71,14 +69,10 @@ variable_list run_backwards(const BahdanauTape<T>& tape, const Tensor& query_gra
     cells.backward(step, dq, [](std::int64_t, std::int64_t) {});
     for_rows(step, [&](std::int64_t begin, std::int64_t end) {
       const Rows<T> dcontext = attention.context_gradient(step);
-      copy_rows(CopyRows{.width = W, .from = rows<T>(context_gradients), .from_index = step.ragged, .to = dcontext},
-                begin, end);
-      copy_rows(
-          CopyRows{
-              .width = W, .from = cells.dx(), .to = dcontext, .add = true, .dropout = tape.dropout_on_context(step)},
+      CopyRows{.width = W, .from = rows<T>(context_gradients), .from_index = step.ragged, .to = dcontext}(begin, end);
+      CopyRows{.width = W, .from = cells.dx(), .to = dcontext, .add = true, .dropout = tape.dropout_on_context(step)}(
           begin, end);
-      copy_rows(CopyRows{.width = H, .from = rows<T>(query_gradients), .from_index = step.ragged, .to = dq}, begin,
-                end);
+      CopyRows{.width = H, .from = rows<T>(query_gradients), .from_index = step.ragged, .to = dq}(begin, end);
       attention.backward(step, dq, begin, end);
     });
     attention.multiply(step);

@@ -43,11 +43,10 @@ struct CellStack {
       for_rows(step, [&](std::int64_t begin, std::int64_t end) {
         cell.forward(step, products, states, begin, end);
         if (is_top) return;
-        copy_rows(CopyRows{.width = cell.width,
-                           .from = states,
-                           .to = rows<T>(cells[l + 1].x, step.first),
-                           .dropout = row_dropout(dropouts[l], step.ragged, cell.width)},
-                  begin, end);
+        CopyRows{.width = cell.width,
+                 .from = states,
+                 .to = rows<T>(cells[l + 1].x, step.first),
+                 .dropout = row_dropout(dropouts[l], step.ragged, cell.width)}(begin, end);
       });
     }
   }
@@ -77,11 +76,10 @@ class CellStackBackward {
         if (is_top) {
           before(begin, end);
         } else {
-          copy_rows(CopyRows{.width = H,
-                             .from = cells_[l + 1].dx(),
-                             .to = gradient,
-                             .dropout = row_dropout(stack_.dropouts[l], step.ragged, H)},
-                    begin, end);
+          CopyRows{.width = H,
+                   .from = cells_[l + 1].dx(),
+                   .to = gradient,
+                   .dropout = row_dropout(stack_.dropouts[l], step.ragged, H)}(begin, end);
         }
         cell.receive(step, gradient, begin, end);
         cell.backward(step, gradient, begin, end);

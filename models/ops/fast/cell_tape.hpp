@@ -58,7 +58,7 @@ struct CellTape {
   // The cell state of an LSTM before a step.
   Rows<float> memory_before(const Step& step) const {
     if (kind != CellKind::lstm) return {};
-    return step.before >= 0 ? rows<float>(inner, step.before) : rows_or_none<float>(memory_start);
+    return step.before >= 0 ? rows<float>(inner, step.before) : rows<float>(memory_start);
   }
 
   // The matrix products of a step. Without a start state, h is zero at the first step.
@@ -79,19 +79,19 @@ struct CellTape {
 
   // Writes the states of rows [begin, end) to `hidden`, and those of continuing rows to h.
   void forward(const Step& step, const Products& found, Rows<T> hidden, std::int64_t begin, std::int64_t end) const {
-    kernels::cell_forward(kernels::CellForward<T>{.kind = kind,
-                                                  .width = width,
-                                                  .input = rows<T>(gates, step.first),
-                                                  .product = rows_or_none<T>(found.product),
-                                                  .recurrent = rows_or_none<T>(found.recurrent),
-                                                  .gates = rows<T>(gates, step.first),
-                                                  .inner_before = memory_before(step),
-                                                  .inner = rows_or_none<float>(inner, step.first),
-                                                  .hidden_before = rows<T>(h, step.first),
-                                                  .hidden = hidden},
-                          begin, end);
-    copy_rows(CopyRows{.width = width, .from = hidden, .to = rows<T>(h, step.first + step.count)}, begin,
-              std::min(end, step.next));
+    const kernels::CellForward<T> kernel{.kind = kind,
+                                         .width = width,
+                                         .input = rows<T>(gates, step.first),
+                                         .product = rows<T>(found.product),
+                                         .recurrent = rows<T>(found.recurrent),
+                                         .gates = rows<T>(gates, step.first),
+                                         .inner_before = memory_before(step),
+                                         .inner = rows<float>(inner, step.first),
+                                         .hidden_before = rows<T>(h, step.first),
+                                         .hidden = hidden};
+    kernel(begin, end);
+    CopyRows{.width = width, .from = hidden, .to = rows<T>(h, step.first + step.count)}(begin,
+                                                                                        std::min(end, step.next));
   }
 
   CellKind kind;
@@ -135,23 +135,22 @@ class CellBackwardTape {
   // Adds to dh of rows [begin, end) the gradient from the following step.
   void receive(const Step& step, Rows<float> dh, std::int64_t begin, std::int64_t end) const {
     if (begin >= step.next) return;
-    copy_rows(CopyRows{.width = tape_.width, .from = rows<T>(dh_), .to = dh, .add = true}, begin,
-              std::min(end, step.next));
+    CopyRows{.width = tape_.width, .from = rows<T>(dh_), .to = dh, .add = true}(begin, std::min(end, step.next));
   }
 
   // Computes the gate gradients of rows [begin, end).
   void backward(const Step& step, Rows<float> dh, std::int64_t begin, std::int64_t end) const {
-    kernels::cell_backward(kernels::CellBackward<T>{.kind = tape_.kind,
-                                                    .width = tape_.width,
-                                                    .gates = rows<T>(tape_.gates, step.first),
-                                                    .inner_before = tape_.memory_before(step),
-                                                    .inner = rows_or_none<float>(tape_.inner, step.first),
-                                                    .hidden_before = rows<T>(tape_.h, step.first),
-                                                    .hidden_gradient = dh,
-                                                    .carried = rows<float>(carried_),
-                                                    .gate_gradient = rows<T>(dz_, step.first),
-                                                    .recurrent_gradient = rows<T>(dz_h_, step.first)},
-                           begin, end);
+    const kernels::CellBackward<T> kernel{.kind = tape_.kind,
+                                          .width = tape_.width,
+                                          .gates = rows<T>(tape_.gates, step.first),
+                                          .inner_before = tape_.memory_before(step),
+                                          .inner = rows<float>(tape_.inner, step.first),
+                                          .hidden_before = rows<T>(tape_.h, step.first),
+                                          .hidden_gradient = dh,
+                                          .carried = rows<float>(carried_),
+                                          .gate_gradient = rows<T>(dz_, step.first),
+                                          .recurrent_gradient = rows<T>(dz_h_, step.first)};
+    kernel(begin, end);
   }
 
   // The matrix products of a step, once its gate gradients exist.

@@ -22,17 +22,15 @@ Tensor compute_embed(const Tensor& ids, const Tensor& places, const Tensor& tabl
   Tensor y = at::empty({ids.numel(), width}, table.options().dtype(to).requires_grad(false));
   with_type(to, [&](auto type) {
     using T = decltype(type);
-    const kernels::Embed<T> kernel{.ids = read<std::int64_t>(ids),
-                                   .places = read<std::int64_t>(places),
-                                   .table = read<float>(table),
-                                   .positions = read<float>(positions),
-                                   .y = write<T>(y),
-                                   .width = width,
-                                   .scale = static_cast<float>(scale),
-                                   .mask = DropoutMask(dropout)};
-    Chunks(ids.numel(), width).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
-      kernels::embed(kernel, begin, end);
-    });
+    Chunks(ids.numel(), width)
+        .run(kernels::Embed<T>{.ids = read<std::int64_t>(ids),
+                               .places = read<std::int64_t>(places),
+                               .table = read<float>(table),
+                               .positions = read<float>(positions),
+                               .y = write<T>(y),
+                               .width = width,
+                               .scale = static_cast<float>(scale),
+                               .mask = DropoutMask(dropout)});
   });
   return y;
 }
@@ -71,9 +69,7 @@ class EmbedFunction : public torch::autograd::Function<EmbedFunction> {
                                              .width = width,
                                              .scale = static_cast<float>(context->saved_data["scale"].toDouble()),
                                              .mask = DropoutMask(dropout)};
-      Chunks(kernels::padded(width) / kernels::kWidest, dy.size(0) * kernels::kWidest)
-          .run(
-              [&](std::int64_t, std::int64_t begin, std::int64_t end) { kernels::embed_backward(kernel, begin, end); });
+      Chunks(kernels::padded(width) / kernels::kWidest, dy.size(0) * kernels::kWidest).run(kernel);
     });
     return {dtable, dpositions, Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }

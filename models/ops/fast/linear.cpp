@@ -1,6 +1,5 @@
 // The fast paths of linear, feed_forward, gated and dropout. Matrix product, bias and relu or tanh are one call; gelu
 // and swish, whose gradients need their inputs, are a separate pass.
-#include "models/ops/fast/packed.hpp"
 #include "models/ops/fast/products.hpp"
 #include "models/ops/fast/support.hpp"
 #include "models/ops/kernels/rowwise.hpp"
@@ -20,8 +19,8 @@ void pointwise(const Tensor& x, const Tensor& y, Activation activation, Dropout 
     using T = decltype(type);
     const kernels::Pointwise<T> kernel{
         .x = read<T>(x), .y = write<T>(y), .activation = activation, .mask = DropoutMask(dropout)};
-    Chunks((numel + kBlock - 1) / kBlock, kBlock).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
-      kernels::pointwise(kernel, begin * kBlock, std::min(end * kBlock, numel));
+    Chunks((numel + kBlock - 1) / kBlock, kBlock).run([&](std::int64_t begin, std::int64_t end) {
+      kernel(begin * kBlock, std::min(end * kBlock, numel));
     });
   });
 }
@@ -38,16 +37,15 @@ Tensor pointwise_backward(const Tensor& dy, const Tensor& saved, Activation acti
   with_type(dy.scalar_type(), [&](auto type) {
     using T = decltype(type);
     chunks.run([&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
-      kernels::pointwise_backward(
-          kernels::PointwiseBackward<T>{
-              .dy = read<T>(dy),
-              .saved = read<T>(saved),
-              .dx = identity ? nullptr : write<T>(dx),
-              .y = write<T>(y),
-              .column_sums = want_column_sums ? write<float>(partial) + chunk * width : nullptr,
-              .width = width,
-              .activation = activation},
-          begin, end);
+      const kernels::PointwiseBackward<T> kernel{
+          .dy = read<T>(dy),
+          .saved = read<T>(saved),
+          .dx = identity ? nullptr : write<T>(dx),
+          .y = write<T>(y),
+          .column_sums = want_column_sums ? write<float>(partial) + chunk * width : nullptr,
+          .width = width,
+          .activation = activation};
+      kernel(begin, end);
     });
   });
   return want_column_sums ? chunks.total(partial) : Tensor();
@@ -147,11 +145,12 @@ Tensor compute_gated(const Tensor& x_MC, const Tensor& dy_MF, Activation activat
   const Tensor result = at::empty({rows, dy_MF.defined() ? 2 * width : width}, x_MC.options());
   with_type(x_MC.scalar_type(), [&](auto type) {
     using T = decltype(type);
-    const kernels::Gated<T> gated{
-        .x = read<T>(x_MC), .dy = read<T>(dy_MF), .result = write<T>(result), .width = width, .activation = activation};
-    Chunks(rows, 2 * width).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
-      kernels::gated(gated, begin, end);
-    });
+    Chunks(rows, 2 * width)
+        .run(kernels::Gated<T>{.x = read<T>(x_MC),
+                               .dy = read<T>(dy_MF),
+                               .result = write<T>(result),
+                               .width = width,
+                               .activation = activation});
   });
   return result;
 }
@@ -175,13 +174,9 @@ template <class F>
 void share_product(std::int64_t rows, std::int64_t columns, std::int64_t cost, const F& f) {
   constexpr std::int64_t kManyRows = 256;
   if (rows >= kManyRows) {
-    Chunks(rows, cost * columns).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
-      f(begin, end, 0, columns);
-    });
+    Chunks(rows, cost * columns).run([&](std::int64_t begin, std::int64_t end) { f(begin, end, 0, columns); });
   } else {
-    Chunks(columns, cost * rows).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
-      f(0, rows, begin, end);
-    });
+    Chunks(columns, cost * rows).run([&](std::int64_t begin, std::int64_t end) { f(0, rows, begin, end); });
   }
 }
 

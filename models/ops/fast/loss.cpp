@@ -8,7 +8,6 @@
 
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
-#include "models/ops/fast/packed.hpp"
 #include "models/ops/fast/products.hpp"
 #include "models/ops/fast/support.hpp"
 
@@ -65,17 +64,17 @@ LossResult compute_loss(const Tensor& hidden_MH, const Tensor& table_VH, const k
     with_type(hidden.scalar_type(), [&](auto type) {
       using T = decltype(type);
       const auto loss_rows = [&](const float* some, std::int64_t begin, std::int64_t end) {  // `some`: from `begin` on
-        kernels::loss_rows(kernels::LossRows<T>{.logits = some,
-                                                .gradient = gradient ? write<T>(dlogits) + begin * vocabulary : nullptr,
-                                                .labels = read<std::int64_t>(labels) + first + begin,
-                                                .vocabulary = vocabulary,
-                                                .smoothing = static_cast<float>(smoothing),
-                                                .loss = write<float>(losses) + first + begin,
-                                                .nll = write<float>(result.nll_M) + first + begin,
-                                                .correct = write<std::int64_t>(correct) + first + begin},
-                           0, end - begin);
+        const kernels::LossRows<T> kernel{.logits = some,
+                                          .gradient = gradient ? write<T>(dlogits) + begin * vocabulary : nullptr,
+                                          .labels = read<std::int64_t>(labels) + first + begin,
+                                          .vocabulary = vocabulary,
+                                          .smoothing = static_cast<float>(smoothing),
+                                          .loss = write<float>(losses) + first + begin,
+                                          .nll = write<float>(result.nll_M) + first + begin,
+                                          .correct = write<std::int64_t>(correct) + first + begin};
+        kernel(0, end - begin);
       };
-      Chunks(count, vocabulary).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      Chunks(count, vocabulary).run([&](std::int64_t begin, std::int64_t end) {
         if (panels == nullptr) return loss_rows(read<float>(logits) + begin * vocabulary, begin, end);
         const std::unique_ptr<float[]> some(new float[std::min(kRows, end - begin) * vocabulary]);
         for (std::int64_t row = begin; row < end; row += kRows) {
@@ -161,8 +160,9 @@ Tensor logits(const Tensor& x_MH, const Weight& weight, const Tensor& bias) {
                                        .weight = *panels,
                                        .bias = read<float>(bias),
                                        .y = write<float>(y)};
-  Chunks(panels->groups(), product.rows * panels->inputs * 4)
-      .run([&](std::int64_t, std::int64_t begin, std::int64_t end) { kernels::multiply(product, begin, end); });
+  Chunks(panels->groups(), product.rows * panels->inputs * 4).run([&](std::int64_t begin, std::int64_t end) {
+    kernels::multiply(product, begin, end);
+  });
   return y;
 }
 

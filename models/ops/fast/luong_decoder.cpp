@@ -64,15 +64,13 @@ void combine(const LuongTape<T>& tape, const Step& step) {
   const Tensor product = products::linear(block(tape.combined, step.first, step.count), tape.weight_combine, {});
   const Rows<T> output = rows<T>(tape.output);
   for_rows(step, [&](std::int64_t begin, std::int64_t end) {
-    kernels::tanh_rows(kernels::Tanh<T>{.width = H, .from = rows<T>(product), .to = output, .to_index = step.ragged},
-                       begin, end);
+    kernels::Tanh<T>{.width = H, .from = rows<T>(product), .to = output, .to_index = step.ragged}(begin, end);
     if (!tape.input_feeding) return;
-    copy_rows(CopyRows{.width = H,
-                       .from = output,
-                       .from_index = step.ragged,
-                       .to = rows<T>(tape.cells.bottom().x, step.first + step.count),
-                       .dropout = tape.dropout_on_fed(step)},
-              begin, std::min(end, step.next));
+    CopyRows{.width = H,
+             .from = output,
+             .from_index = step.ragged,
+             .to = rows<T>(tape.cells.bottom().x, step.first + step.count),
+             .dropout = tape.dropout_on_fed(step)}(begin, std::min(end, step.next));
   });
 }
 
@@ -86,11 +84,10 @@ void run_forwards(LuongTape<T>& tape) {
     tape.cells.forward(step, queries);
     tape.attention.multiply(step);
     for_rows(step, [&](std::int64_t begin, std::int64_t end) {
-      copy_rows(CopyRows{.width = tape.width(),
-                         .from = queries,
-                         .to = combined.columns(W),
-                         .dropout = tape.dropout_on_combined(step, W)},
-                begin, end);
+      CopyRows{.width = tape.width(),
+               .from = queries,
+               .to = combined.columns(W),
+               .dropout = tape.dropout_on_combined(step, W)}(begin, end);
       tape.attention.forward(step, combined, tape.dropout_on_combined(step, 0), begin, end);
     });
     combine(tape, step);
@@ -130,19 +127,16 @@ class LuongBackward {
     const std::int64_t H = tape_.width();
     const Rows<float> dh = rows<float>(dh_);
     for_rows(step, [&](std::int64_t begin, std::int64_t end) {
-      copy_rows(CopyRows{.width = H, .from = rows<T>(output_gradient_), .from_index = step.ragged, .to = dh}, begin,
-                end);
+      CopyRows{.width = H, .from = rows<T>(output_gradient_), .from_index = step.ragged, .to = dh}(begin, end);
       if (tape_.input_feeding && begin < step.next) {
-        copy_rows(
-            CopyRows{.width = H, .from = cells_.dx(), .to = dh, .add = true, .dropout = tape_.dropout_on_fed(step)},
+        CopyRows{.width = H, .from = cells_.dx(), .to = dh, .add = true, .dropout = tape_.dropout_on_fed(step)}(
             begin, std::min(end, step.next));
       }
-      kernels::tanh_backward(kernels::TanhBackward<T>{.width = H,
-                                                      .gradient = dh,
-                                                      .result = rows<T>(tape_.output),
-                                                      .result_index = step.ragged,
-                                                      .to = rows<T>(du_, step.first)},
-                             begin, end);
+      kernels::TanhBackward<T>{.width = H,
+                               .gradient = dh,
+                               .result = rows<T>(tape_.output),
+                               .result_index = step.ragged,
+                               .to = rows<T>(du_, step.first)}(begin, end);
     });
   }
 
@@ -152,16 +146,13 @@ class LuongBackward {
     const Tensor combined = products::linear(block(du_, step.first, step.count), combine_, {});
     const Rows<float> dh = rows<float>(dh_);
     for_rows(step, [&](std::int64_t begin, std::int64_t end) {
-      copy_rows(CopyRows{.width = H,
-                         .from = rows<T>(combined).columns(W),
-                         .to = dh,
-                         .dropout = tape_.dropout_on_combined(step, W)},
-                begin, end);
-      copy_rows(CopyRows{.width = W,
-                         .from = rows<T>(combined),
-                         .to = attention_.context_gradient(step),
-                         .dropout = tape_.dropout_on_combined(step, 0)},
-                begin, end);
+      CopyRows{
+          .width = H, .from = rows<T>(combined).columns(W), .to = dh, .dropout = tape_.dropout_on_combined(step, W)}(
+          begin, end);
+      CopyRows{.width = W,
+               .from = rows<T>(combined),
+               .to = attention_.context_gradient(step),
+               .dropout = tape_.dropout_on_combined(step, 0)}(begin, end);
       attention_.backward(step, dh, begin, end);
     });
     attention_.multiply(step);

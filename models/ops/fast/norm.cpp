@@ -20,20 +20,18 @@ NormResult compute_norm(const Tensor& x, const Tensor& residual, const Tensor& g
                     .rstd = at::empty({rows}, statistics)};
   with_type(x.scalar_type(), [&](auto type) {
     using T = decltype(type);
-    const kernels::Norm<T> kernel{.x = read<T>(x),
-                                  .residual = read<T>(residual),
-                                  .sum = residual.defined() ? write<T>(result.sum) : nullptr,
-                                  .y = write<T>(result.y),
-                                  .mean = write<float>(result.mean),
-                                  .rstd = write<float>(result.rstd),
-                                  .gamma = read<float>(gamma),
-                                  .beta = read<float>(beta),
-                                  .width = width,
-                                  .eps = static_cast<float>(eps),
-                                  .mask = DropoutMask(dropout)};
-    Chunks(rows, width).run([&](std::int64_t, std::int64_t begin, std::int64_t end) {
-      kernels::norm(kernel, begin, end);
-    });
+    Chunks(rows, width)
+        .run(kernels::Norm<T>{.x = read<T>(x),
+                              .residual = read<T>(residual),
+                              .sum = residual.defined() ? write<T>(result.sum) : nullptr,
+                              .y = write<T>(result.y),
+                              .mean = write<float>(result.mean),
+                              .rstd = write<float>(result.rstd),
+                              .gamma = read<float>(gamma),
+                              .beta = read<float>(beta),
+                              .width = width,
+                              .eps = static_cast<float>(eps),
+                              .mask = DropoutMask(dropout)});
   });
   return result;
 }
@@ -86,7 +84,7 @@ class AddNormFunction : public torch::autograd::Function<AddNormFunction> {
         kernels::NormBackward<T> mine = kernel;
         mine.dgamma = write<float>(partial) + chunk * sums;
         mine.dbeta = has_beta ? mine.dgamma + width : nullptr;
-        kernels::norm_backward(mine, begin, end);
+        mine(begin, end);
       });
     });
     const Tensor total = chunks.total(partial);

@@ -1,6 +1,5 @@
 #include "models/ops/fast/products.hpp"
 
-#include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <cstdlib>

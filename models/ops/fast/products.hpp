@@ -1,13 +1,32 @@
 // The matrix products of the fast paths, by one of two libraries in LibTorch: oneDNN for bf16, and for fp32 on AMD
 // processors with AVX-512; otherwise MKL (at::mm). oneDNN is called through the dispatcher; it reads packed weights and
-// fuses an activation. These products are not differentiable.
+// fuses an activation. These products are not differentiable. And the packed forms of a weight: for decoding, made by
+// `Weight::freeze`, and for logits.
 #pragma once
 
 #include <torch/types.h>
 
+#include <mutex>
+
+#include "models/ops/kernels/packed.hpp"
 #include "models/ops/ops.hpp"
 
-namespace attend::ops::products {
+namespace attend::ops {
+
+struct PackedWeight {
+  Precision precision = Precision::fp32;
+  kernels::Panels panels;        // fp32
+  torch::Tensor blocked;         // bf16: oneDNN's own layout, opaque
+  kernels::Int8Weight integers;  // int8
+};
+
+// Made by the first op that computes bf16 logits with the weight; copies of the weight share it.
+struct LogitsWeight {
+  std::once_flag made;
+  kernels::Bf16Panels panels;
+};
+
+namespace products {
 
 // True if the functions below accept bf16: LibTorch must have oneDNN and the processor AVX-512. fp32 always works.
 bool multiplies_bf16();
@@ -30,4 +49,5 @@ torch::Tensor pack(const torch::Tensor& weight);
 // otherwise it fragments the heap and costs gigabytes.
 void set_primitive_cache(std::int64_t parameters, bool sizes_recur);
 
-}  // namespace attend::ops::products
+}  // namespace products
+}  // namespace attend::ops

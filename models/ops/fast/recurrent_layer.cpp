@@ -46,30 +46,25 @@ DirectionTape<T> run_forwards(const LayerInput& input, const Direction& directio
     const auto products = cell.multiply(step);
     for_rows(step, [&](std::int64_t begin, std::int64_t end) {
       cell.forward(step, products, rows<T>(hidden), begin, end);
-      copy_rows(CopyRows{.width = H,
-                         .from = rows<T>(hidden),
-                         .to = rows<T>(result.output).columns(column),
-                         .to_index = step.ragged},
-                begin, end);
+      CopyRows{
+          .width = H, .from = rows<T>(hidden), .to = rows<T>(result.output).columns(column), .to_index = step.ragged}(
+          begin, end);
       const std::int64_t ended = std::max(begin, step.next);  // these rows end here
-      copy_rows(CopyRows{.width = H,
-                         .from = rows<T>(hidden),
-                         .to = rows<T>(result.last_hidden).columns(column),
-                         .to_index = steps.order.data()},
-                ended, end);
+      CopyRows{.width = H,
+               .from = rows<T>(hidden),
+               .to = rows<T>(result.last_hidden).columns(column),
+               .to_index = steps.order.data()}(ended, end);
       if (!has_memory) return;
       if (result.memory.defined()) {
-        copy_rows(CopyRows{.width = H,
-                           .from = rows<float>(cell.inner, step.first),
-                           .to = rows<float>(result.memory).columns(column),
-                           .to_index = step.ragged},
-                  begin, end);
+        CopyRows{.width = H,
+                 .from = rows<float>(cell.inner, step.first),
+                 .to = rows<float>(result.memory).columns(column),
+                 .to_index = step.ragged}(begin, end);
       }
-      copy_rows(CopyRows{.width = H,
-                         .from = rows<float>(cell.inner, step.first),
-                         .to = rows<float>(result.last_memory).columns(column),
-                         .to_index = steps.order.data()},
-                ended, end);
+      CopyRows{.width = H,
+               .from = rows<float>(cell.inner, step.first),
+               .to = rows<float>(result.last_memory).columns(column),
+               .to_index = steps.order.data()}(ended, end);
     });
   }
   return {.steps = std::move(steps), .cell = std::move(cell), .column = column};
@@ -89,23 +84,20 @@ CellGradients run_backwards(const DirectionTape<T>& tape, const LayerResult& gra
   for (std::int64_t t = steps.size() - 1; t >= 0; --t) {
     const Step step(steps, t);
     for_rows(step, [&](std::int64_t begin, std::int64_t end) {
-      copy_rows(
-          CopyRows{.width = H, .from = rows<T>(gradients.output).columns(column), .from_index = step.ragged, .to = dh},
+      CopyRows{.width = H, .from = rows<T>(gradients.output).columns(column), .from_index = step.ragged, .to = dh}(
           begin, end);
       cell.receive(step, dh, begin, end);
-      copy_rows(CopyRows{.width = H,
-                         .from = rows<T>(gradients.last_hidden).columns(column),
-                         .from_index = steps.order.data(),
-                         .to = dh,
-                         .add = true},
-                std::max(begin, step.next), end);
+      CopyRows{.width = H,
+               .from = rows<T>(gradients.last_hidden).columns(column),
+               .from_index = steps.order.data(),
+               .to = dh,
+               .add = true}(std::max(begin, step.next), end);
       if (gradients.memory.defined()) {
-        copy_rows(CopyRows{.width = H,
-                           .from = rows<float>(gradients.memory).columns(column),
-                           .from_index = step.ragged,
-                           .to = cell.memory_gradient(),
-                           .add = true},
-                  begin, end);
+        CopyRows{.width = H,
+                 .from = rows<float>(gradients.memory).columns(column),
+                 .from_index = step.ragged,
+                 .to = cell.memory_gradient(),
+                 .add = true}(begin, end);
       }
       cell.backward(step, dh, begin, end);
     });
@@ -215,12 +207,11 @@ CellState cell_step(const Tensor& x_RI, const CellState& state, const CellWeight
                                        .product = apart ? Rows<T>{} : rows<T>(product),
                                        .recurrent = apart ? rows<T>(product) : Rows<T>{},
                                        .gates = rows<T>(sums),
-                                       .inner_before = rows_or_none<float>(memory_before),
+                                       .inner_before = rows<float>(memory_before),
                                        .inner = has_memory ? rows<float>(next.parts[1]) : Rows<float>{},
                                        .hidden_before = rows<T>(before),
                                        .hidden = rows<T>(next.parts[0])};
-    at::parallel_for(0, before.size(0), kGrain,
-                     [&](std::int64_t begin, std::int64_t end) { kernels::cell_forward(step, begin, end); });
+    at::parallel_for(0, before.size(0), kGrain, step);
   });
   return next;
 }

@@ -1,16 +1,11 @@
 // Shared code of the fast paths over sequences: rows in step order, and the buffers that steps read and write.
 #pragma once
 
-#include <ATen/ATen.h>
-#include <ATen/Parallel.h>
-
 #include <vector>
 
 #include "models/ops/fast/products.hpp"
 #include "models/ops/fast/support.hpp"
 #include "models/ops/kernels/recurrent.hpp"
-#include "models/ops/paths.hpp"
-#include "models/ops/recurrent.hpp"
 
 namespace attend::ops::fast {
 
@@ -42,12 +37,6 @@ inline Tensor transposed(const Tensor& weight) { return weight.t().contiguous();
 // Rows of a buffer with kRowBlock spare rows, rounded up to whole blocks.
 inline Tensor block(const Tensor& buffer, std::int64_t first, std::int64_t count) {
   return buffer.narrow(0, first, (count + kRowBlock - 1) / kRowBlock * kRowBlock);
-}
-
-// Rows of a tensor, or empty rows if it is undefined.
-template <class T>
-Rows<T> rows_or_none(const Tensor& x, std::int64_t first = 0) {
-  return x.defined() ? rows<T>(x, first) : Rows<T>{};
 }
 
 // A step of the loop: packed rows [first, first + count), of which `next` continue.

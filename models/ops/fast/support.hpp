@@ -1,10 +1,10 @@
 // Shared code of the fast paths: tensors as kernel arguments, chunks of rows, and inputs that need not be saved.
 #pragma once
 
-#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 
 #include "models/ops/autograd.hpp"
@@ -27,9 +27,10 @@ template <class T>
 T* write(const Tensor& x) {
   return x.defined() ? static_cast<T*>(x.mutable_data_ptr()) : nullptr;
 }
-// Rows from `first`, each contiguous; T is const if the kernel only reads them.
+// Rows from `first`, each contiguous, or none if x is undefined; T is const if the kernel only reads them.
 template <class T>
 kernels::Rows<T> rows(const Tensor& x, std::int64_t first = 0) {
+  if (!x.defined()) return {};
   return kernels::Rows<T>{static_cast<T*>(x.data_ptr()), x.stride(0)}.from(first);
 }
 
@@ -44,12 +45,20 @@ class Chunks {
       : rows_(rows),
         count_(std::clamp<std::int64_t>(rows * std::max<std::int64_t>(cost, 1) / 16384, 1, at::get_num_threads())) {}
 
-  // Calls f(chunk, begin, end) for each part.
+  // Calls f(begin, end), or f(chunk, begin, end), for each part.
   template <class F>
   void run(const F& f) const {
-    if (count_ == 1) return f(0, 0, rows_);
+    const auto part = [&](std::int64_t i) {
+      const std::int64_t begin = rows_ * i / count_, end = rows_ * (i + 1) / count_;
+      if constexpr (std::invocable<const F&, std::int64_t, std::int64_t>) {
+        f(begin, end);
+      } else {
+        f(i, begin, end);
+      }
+    };
+    if (count_ == 1) return part(0);
     at::parallel_for(0, count_, 1, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t i = first; i < last; ++i) f(i, rows_ * i / count_, rows_ * (i + 1) / count_);
+      for (std::int64_t i = first; i < last; ++i) part(i);
     });
   }
 

@@ -17,15 +17,10 @@ namespace {
 
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-struct Logit {
-  float value;
-  std::int64_t id;
-};
-
 // The k largest of n logits into values and ids. Only blocks whose maximum reaches the k-th largest can contain one.
 // `found` is memory to reuse.
 void select_best(const float* logits, std::int64_t n, std::span<const float> block_max, std::span<float> values,
-                 std::span<std::int64_t> ids, std::vector<Logit>& found) {
+                 std::span<std::int64_t> ids, std::vector<Candidate>& found) {
   const std::size_t k = values.size();
   float threshold = kNothing;
   if (block_max.size() > k) {
@@ -34,9 +29,7 @@ void select_best(const float* logits, std::int64_t n, std::span<const float> blo
                      std::greater<>());
     threshold = sorted[k - 1];
   }
-  const auto better = [](const Logit& a, const Logit& b) {
-    return a.value > b.value || (a.value == b.value && a.id < b.id);
-  };
+  const auto better = [](const Candidate& a, const Candidate& b) { return a.is_better_than(b); };
   const auto keep_best = [&] {
     std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(k - 1), found.end(), better);
     found.resize(k);
@@ -67,7 +60,7 @@ TopLogProbs top_log_probs(const torch::Tensor& logits_RV, std::int64_t k) {
   const float* data = logits.const_data_ptr<float>();
   TopLogProbs best{.k = k, .values = std::vector<float>(rows * k), .ids = std::vector<std::int64_t>(rows * k)};
   at::parallel_for(0, rows, std::max<std::int64_t>(1, 32768 / vocabulary), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<Logit> found;
+    std::vector<Candidate> found;
     std::vector<float> block_max((vocabulary + kernels::kBlock - 1) / kernels::kBlock);
     for (std::int64_t r = begin; r < end; ++r) {
       const float* row = data + r * vocabulary;

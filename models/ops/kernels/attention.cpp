@@ -10,7 +10,7 @@
 
 namespace attend::ops::kernels {
 
-ATTEND_KERNELS(attention, forward, Attention)
-ATTEND_KERNELS(attention_backward, backward, AttentionBackward)
+ATTEND_KERNELS(forward, Attention)
+ATTEND_KERNELS(backward, AttentionBackward)
 
 }  // namespace attend::ops::kernels

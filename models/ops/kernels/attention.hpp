@@ -31,9 +31,8 @@ struct Attention {
   AttentionLayout layout;
   Rows<const T> q, k, v;
   Rows<T> out;
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void attention(const Attention<float>& a, std::int64_t begin, std::int64_t end);
-void attention(const Attention<Bf16>& a, std::int64_t begin, std::int64_t end);
 
 template <class T>
 struct AttentionBackward {
@@ -41,8 +40,7 @@ struct AttentionBackward {
   Rows<const T> q, k, v, dout;
   Rows<T> dq, dk, dv;
   float* dbias = nullptr;  // laid out as the biases, added to; null: not needed
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void attention_backward(const AttentionBackward<float>& a, std::int64_t begin, std::int64_t end);
-void attention_backward(const AttentionBackward<Bf16>& a, std::int64_t begin, std::int64_t end);
 
 }  // namespace attend::ops::kernels

@@ -173,11 +173,11 @@ ATTEND_INLINE void weighted_sum(std::int64_t width, std::int64_t count, const fl
 
 // The factors of elements i, i + 1, … (elementwise.hpp).
 ATTEND_INLINE Floats keep(const DropoutMask& mask, std::uint32_t i) {
-  Words x = (lane_numbers() + i) * DropoutMask::kStride + mask.low();
+  Words x = (lane_numbers() + i) * DropoutMask::kStride + mask.low;
   x = (x ^ (x >> 16)) * DropoutMask::kFirst;
-  x = ((x ^ (x >> 15)) + mask.high()) * DropoutMask::kSecond;
+  x = ((x ^ (x >> 15)) + mask.high) * DropoutMask::kSecond;
   x = x ^ (x >> 16);
-  return select(x < mask.threshold(), Floats{}, all(mask.scale()));
+  return select(x < mask.threshold, Floats{}, all(mask.scale));
 }
 ATTEND_INLINE Floats keep(const RowDropout& dropout, std::int64_t i, std::int64_t j) {
   if (!dropout.mask.drops()) return all(1);

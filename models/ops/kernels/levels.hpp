@@ -3,7 +3,7 @@
 //
 //   #define ATTEND_LOOPS "models/ops/kernels/rowwise_loops.hpp"
 //   #include "models/ops/kernels/levels.hpp"
-//   ATTEND_KERNELS(norm, forward, Norm)
+//   ATTEND_KERNELS(forward, Norm)
 //
 // target_clones does not work: GCC splits vectors in inline functions for the lowest level before inlining them into a
 // clone. Include other headers before, outside the levels, so that their functions are not compiled for one level.
@@ -62,11 +62,13 @@
 
 #endif
 
-// Defines `name`, which calls `loop` on items [begin, end) of its argument, of the type given last.
-#define ATTEND_KERNEL(name, loop, ...) \
-  void name(const __VA_ARGS__& a, std::int64_t begin, std::int64_t end) { ATTEND_CALL(loop(a, begin, end)); }
+// Defines the call of a kernel, a struct, as `loop` on its items [begin, end).
+#define ATTEND_KERNEL(loop, ...) \
+  void __VA_ARGS__::operator()(std::int64_t begin, std::int64_t end) const { ATTEND_CALL(loop(*this, begin, end)); }
 
-// The same for arguments with float and with Bf16.
-#define ATTEND_KERNELS(name, loop, ...)         \
-  ATTEND_KERNEL(name, loop, __VA_ARGS__<float>) \
-  ATTEND_KERNEL(name, loop, __VA_ARGS__<Bf16>)
+// The same for kernels of float and of Bf16.
+#define ATTEND_KERNELS(loop, Kernel) \
+  template <class T>                 \
+  ATTEND_KERNEL(loop, Kernel<T>)     \
+  template struct Kernel<float>;     \
+  template struct Kernel<Bf16>;

@@ -4,8 +4,7 @@
 //   Panels      fp32: with the few rows of a decoding step, a library would spend most of its time copying the dense
 //               weight in each call
 //   Int8Weight  8 bits: W quantised once (one scale per output) and x on the fly (one scale per row), following
-//   Bhandare
-//               et al. 2019 (arXiv 1906.00532) without calibration
+//               Bhandare et al. 2019 (arXiv 1906.00532) without calibration
 //   Bf16Panels  bf16 factors, fp32 sums and results, for logits: LibTorch's oneDNN rounds results to the type of the
 //               factors, which puts logits of 8 to 16 on a grid of 1 / 16
 #pragma once

@@ -11,10 +11,10 @@ namespace attend::ops::kernels {
 
 void attend_query(const QueryOverKeys<float>& row) { ATTEND_CALL(over_keys(row)); }
 void attend_query(const QueryOverKeys<Bf16>& row) { ATTEND_CALL(over_keys(row)); }
-ATTEND_KERNELS(attend, forward, Attend)
-ATTEND_KERNELS(attend_backward, backward, AttendBackward)
-ATTEND_KERNEL(additive_scores, forward, AdditiveScores)
-ATTEND_KERNEL(additive_scores_backward, backward, AdditiveScoresBackward)
-ATTEND_KERNELS(memory_backward, backward, MemoryBackward)
+ATTEND_KERNELS(forward, Attend)
+ATTEND_KERNELS(backward, AttendBackward)
+ATTEND_KERNEL(forward, AdditiveScores)
+ATTEND_KERNEL(backward, AdditiveScoresBackward)
+ATTEND_KERNELS(backward, MemoryBackward)
 
 }  // namespace attend::ops::kernels

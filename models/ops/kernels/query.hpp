@@ -1,5 +1,5 @@
 // Attention of single queries, each over the keys of its own sentence: a decoding step of a Transformer, and every step
-// of an RNN, whose functions work on rows [begin, end), so that callers can divide rows among threads.
+// of an RNN, whose kernels are called for rows [begin, end), so that callers can divide rows among threads.
 #pragma once
 
 #include "models/ops/kernels/types.hpp"
@@ -61,11 +61,10 @@ struct Attend {
   Rows<const T> query;
   Rows<T> context;
   RowDropout dropout = {};  // on the context
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void attend(const Attend<float>& step, std::int64_t begin, std::int64_t end);
-void attend(const Attend<Bf16>& step, std::int64_t begin, std::int64_t end);
 
-// The gradients of scores, queries and centres. memory_backward computes those of values, and of keys with dot
+// The gradients of scores, queries and centres. MemoryBackward computes those of values, and of keys with dot
 // products. For the additive score, the gradients of keys and energy vector are accumulated here per sentence, so the
 // rows of a step must read different sentences.
 template <class T>
@@ -79,9 +78,8 @@ struct AttendBackward {
   Rows<float> key_gradient = {};     // [S, A], added to
   Rows<float> energy_gradient = {};  // row b belongs to sentence b; added to
   float* share_gradients = nullptr;  // of x, where centre = tokens * sigmoid(x); may be null
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void attend_backward(const AttendBackward<float>& step, std::int64_t begin, std::int64_t end);
-void attend_backward(const AttendBackward<Bf16>& step, std::int64_t begin, std::int64_t end);
 
 // The additive scores of every query of a group at every key of it, e_ts = v · tanh(query_t + key_s). Group g reads the
 // energy vector v of head g % heads.
@@ -91,8 +89,8 @@ struct AdditiveScores {
   const float* key;                          // [G, S, A]
   const float* energy;                       // [N, A]
   float* scores;                             // out: [G, T, S]
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void additive_scores(const AdditiveScores& groups, std::int64_t begin, std::int64_t end);
 
 // `of`: the same operands; its scores are not read.
 struct AdditiveScoresBackward {
@@ -101,8 +99,8 @@ struct AdditiveScoresBackward {
   float* query_gradient;         // out: [G, T, A]
   float* key_gradient;           // [G, S, A], added to
   float* energy_gradient;        // [N, A], added to
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void additive_scores_backward(const AdditiveScoresBackward& groups, std::int64_t begin, std::int64_t end);
 
 // gradient[s] = Σ_t factors[t, s] vectors[t] within sentences [begin, end): for keys from score gradients and queries,
 // for values from weights and context gradients.
@@ -116,8 +114,7 @@ struct MemoryBackward {
   const float* factors;  // laid out like the weights
   Rows<T> vectors;
   Rows<T> gradient;  // [S, width]
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void memory_backward(const MemoryBackward<float>& memory, std::int64_t begin, std::int64_t end);
-void memory_backward(const MemoryBackward<Bf16>& memory, std::int64_t begin, std::int64_t end);
 
 }  // namespace attend::ops::kernels

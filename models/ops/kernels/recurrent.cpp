@@ -5,12 +5,15 @@
 
 namespace attend::ops::kernels {
 
-ATTEND_KERNELS(cell_forward, forward, CellForward)
-ATTEND_KERNELS(cell_backward, backward, CellBackward)
-ATTEND_KERNEL(copy_rows, copy_each, CopyRows<float, float>)
-ATTEND_KERNEL(copy_rows, copy_each, CopyRows<Bf16, Bf16>)
-ATTEND_KERNEL(copy_rows, copy_each, CopyRows<Bf16, float>)
-ATTEND_KERNELS(tanh_rows, forward, Tanh)
-ATTEND_KERNELS(tanh_backward, backward, TanhBackward)
+ATTEND_KERNELS(forward, CellForward)
+ATTEND_KERNELS(backward, CellBackward)
+ATTEND_KERNELS(forward, Tanh)
+ATTEND_KERNELS(backward, TanhBackward)
+
+template <class From, class To>
+ATTEND_KERNEL(copy_each, CopyRows<From, To>)
+template struct CopyRows<float, float>;
+template struct CopyRows<Bf16, Bf16>;
+template struct CopyRows<Bf16, float>;
 
 }  // namespace attend::ops::kernels

@@ -1,8 +1,7 @@
-// Steps of recurrent cells except for the matrix products: each function works on rows [begin, end) of a step, so that
-// callers can divide rows among threads.
+// Steps of recurrent cells except for the matrix products: each kernel is called for rows [begin, end) of a step, so
+// that callers can divide rows among threads.
 #pragma once
 
-#include "models/ops/elementwise.hpp"
 #include "models/ops/kernels/types.hpp"
 
 namespace attend::ops::kernels {
@@ -20,9 +19,8 @@ struct CellForward {
   Rows<float> inner;         // out: an LSTM's cell state, a GRU's block n of U h + b; no data: not wanted
   Rows<T> hidden_before;     // for a GRU
   Rows<T> hidden;            // out
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void cell_forward(const CellForward<float>& step, std::int64_t begin, std::int64_t end);
-void cell_forward(const CellForward<Bf16>& step, std::int64_t begin, std::int64_t end);
 
 // The gradients of the gate sums. `carried` is the part of the previous state's gradient that does not come from the
 // products: dc for an LSTM, z dh for a GRU.
@@ -38,9 +36,8 @@ struct CellBackward {
   Rows<float> carried;         // for the state after the step; overwritten with that for the state before
   Rows<T> gate_gradient;       // out: of the gate sums
   Rows<T> recurrent_gradient;  // out: of U h + b, for a GRU
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void cell_backward(const CellBackward<float>& step, std::int64_t begin, std::int64_t end);
-void cell_backward(const CellBackward<Bf16>& step, std::int64_t begin, std::int64_t end);
 
 // to = from * dropout, or to += from * dropout; rows of either side may be selected by index (null: in order).
 template <class From, class To>
@@ -52,10 +49,8 @@ struct CopyRows {
   const std::int64_t* to_index = nullptr;
   bool add = false;
   RowDropout dropout = {};
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void copy_rows(const CopyRows<float, float>& copy, std::int64_t begin, std::int64_t end);
-void copy_rows(const CopyRows<Bf16, Bf16>& copy, std::int64_t begin, std::int64_t end);
-void copy_rows(const CopyRows<Bf16, float>& copy, std::int64_t begin, std::int64_t end);
 
 // to = tanh(from).
 template <class T>
@@ -64,9 +59,8 @@ struct Tanh {
   Rows<T> from;
   Rows<T> to;
   const std::int64_t* to_index;
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void tanh_rows(const Tanh<float>& step, std::int64_t begin, std::int64_t end);
-void tanh_rows(const Tanh<Bf16>& step, std::int64_t begin, std::int64_t end);
 
 // to = gradient * (1 - result²).
 template <class T>
@@ -76,8 +70,7 @@ struct TanhBackward {
   Rows<T> result;
   const std::int64_t* result_index;
   Rows<T> to;
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void tanh_backward(const TanhBackward<float>& step, std::int64_t begin, std::int64_t end);
-void tanh_backward(const TanhBackward<Bf16>& step, std::int64_t begin, std::int64_t end);
 
 }  // namespace attend::ops::kernels

@@ -9,14 +9,14 @@
 
 namespace attend::ops::kernels {
 
-ATTEND_KERNELS(pointwise, forward, Pointwise)
-ATTEND_KERNELS(pointwise_backward, backward, PointwiseBackward)
-ATTEND_KERNELS(gated, gate, Gated)
-ATTEND_KERNELS(norm, forward, Norm)
-ATTEND_KERNELS(norm_backward, backward, NormBackward)
-ATTEND_KERNELS(embed, forward, Embed)
-ATTEND_KERNELS(embed_backward, backward, EmbedBackward)
-ATTEND_KERNELS(loss_rows, rows, LossRows)
+ATTEND_KERNELS(forward, Pointwise)
+ATTEND_KERNELS(backward, PointwiseBackward)
+ATTEND_KERNELS(gate, Gated)
+ATTEND_KERNELS(forward, Norm)
+ATTEND_KERNELS(backward, NormBackward)
+ATTEND_KERNELS(forward, Embed)
+ATTEND_KERNELS(backward, EmbedBackward)
+ATTEND_KERNELS(rows, LossRows)
 
 float log_sum_exp(const float* x, std::int64_t n, float* block_max) {
   float result = 0;

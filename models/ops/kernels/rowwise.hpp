@@ -1,6 +1,7 @@
 // The kernels of one pass over rows: activations, gates and dropout; layer norm and RMS norm, fused with the residual
 // sum and dropout of a Transformer block; gathering rows of an embedding table and of positions, and scattering their
-// gradients; and the cross-entropy of rows of logits. Each works on the items from `begin` to `end`: rows, or elements.
+// gradients; and the cross-entropy of rows of logits. Each is called for items from `begin` to `end`: rows, or
+// elements.
 #pragma once
 
 #include "models/ops/kernels/types.hpp"
@@ -14,9 +15,8 @@ struct Pointwise {
   T* y;
   Activation activation;
   DropoutMask mask;
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void pointwise(const Pointwise<float>& a, std::int64_t begin, std::int64_t end);
-void pointwise(const Pointwise<Bf16>& a, std::int64_t begin, std::int64_t end);
 
 // The gradient of activation(x): dx from dy (may be the same memory); adds the column sums of dx to `column_sums`
 // [width] (or null). `saved` is y for relu and tanh, x for gelu and swish, null without activation; if y is not null, y
@@ -30,9 +30,8 @@ struct PointwiseBackward {
   float* column_sums;
   std::int64_t width;
   Activation activation;
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void pointwise_backward(const PointwiseBackward<float>& a, std::int64_t begin, std::int64_t end);
-void pointwise_backward(const PointwiseBackward<Bf16>& a, std::int64_t begin, std::int64_t end);
 
 // y = activation(x[:, :width]) ⊙ x[:, width:] for rows from `begin` to `end`, or, if dy is not null, its gradient:
 // dy ⊙ x[:, width:] ⊙ activation'(x[:, :width]) | dy ⊙ activation(x[:, :width]).
@@ -43,9 +42,8 @@ struct Gated {
   T* result;    // y [M, width], or dx [M, 2 width]
   std::int64_t width;
   Activation activation;
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void gated(const Gated<float>& a, std::int64_t begin, std::int64_t end);
-void gated(const Gated<Bf16>& a, std::int64_t begin, std::int64_t end);
 
 // sum = residual + dropout(x); y = (sum - mean) * rstd * gamma + beta. Without residual `sum` is x and not written.
 // RMS norm has neither mean nor beta: y = sum * rstd * gamma, where rstd = (mean(sum²) + eps)^-1/2.
@@ -62,9 +60,8 @@ struct Norm {
   std::int64_t width;
   float eps;
   DropoutMask mask;
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void norm(const Norm<float>& a, std::int64_t begin, std::int64_t end);
-void norm(const Norm<Bf16>& a, std::int64_t begin, std::int64_t end);
 
 // From dy and the gradient dsum_in of `sum` itself: dsum, which is also the residual's gradient, and dx, which is dsum
 // after the dropout mask. Adds to dgamma and dbeta [width]. With g = dy * gamma and n = (sum - mean) * rstd,
@@ -83,9 +80,8 @@ struct NormBackward {
   float* dbeta;  // null: RMS norm
   std::int64_t width;
   DropoutMask mask;
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void norm_backward(const NormBackward<float>& a, std::int64_t begin, std::int64_t end);
-void norm_backward(const NormBackward<Bf16>& a, std::int64_t begin, std::int64_t end);
 
 // y[m] = dropout(table[ids[m]] * scale + positions[places[m]]).
 template <class T>
@@ -98,9 +94,8 @@ struct Embed {
   std::int64_t width;
   float scale;
   DropoutMask mask;
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void embed(const Embed<float>& a, std::int64_t begin, std::int64_t end);
-void embed(const Embed<Bf16>& a, std::int64_t begin, std::int64_t end);
 
 // dtable[ids[m]] += scale * d[m] and dpositions[places[m]] += d[m], where d is dy after the dropout mask. Here `begin`
 // and `end` count blocks of kWidest columns, so that threads write to disjoint columns and sums are in token order.
@@ -115,9 +110,8 @@ struct EmbedBackward {
   std::int64_t width;
   float scale;
   DropoutMask mask;
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void embed_backward(const EmbedBackward<float>& a, std::int64_t begin, std::int64_t end);
-void embed_backward(const EmbedBackward<Bf16>& a, std::int64_t begin, std::int64_t end);
 
 // For each row: loss = (1 - ε) (-log p(y)) + ε / V Σ_v (-log p(v)), nll = -log p(y), and whether no logit exceeds the
 // label's. `gradient`, if given, receives p - (1 - ε) [v = y] - ε / V.
@@ -131,9 +125,8 @@ struct LossRows {
   float* loss;
   float* nll;
   std::int64_t* correct;
+  void operator()(std::int64_t begin, std::int64_t end) const;
 };
-void loss_rows(const LossRows<float>& a, std::int64_t begin, std::int64_t end);
-void loss_rows(const LossRows<Bf16>& a, std::int64_t begin, std::int64_t end);
 
 // log Σ exp(x_i) of n > 0 numbers; non-finite if undefined. `block_max` receives the maximum of every kBlock numbers.
 inline constexpr std::int64_t kBlock = 64;

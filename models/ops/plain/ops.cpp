@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "models/ops/elementwise.hpp"
 #include "models/ops/paths.hpp"
 
 namespace attend::ops::plain {
@@ -21,11 +20,11 @@ Tensor dropout_mask(at::IntArrayRef sizes, Dropout dropout, const Tensor& like) 
   const auto number = [](std::uint32_t x) { return at::Scalar(static_cast<std::int64_t>(x)); };
   const auto options = like.options().dtype(at::kLong).requires_grad(false);
   Tensor x =
-      low_32(at::arange(c10::multiply_integers(sizes), options) * number(DropoutMask::kStride) + number(mask.low()));
+      low_32(at::arange(c10::multiply_integers(sizes), options) * number(DropoutMask::kStride) + number(mask.low));
   x = low_32(x.bitwise_xor(x.bitwise_right_shift(16)) * number(DropoutMask::kFirst));
-  x = low_32((x.bitwise_xor(x.bitwise_right_shift(15)) + number(mask.high())) * number(DropoutMask::kSecond));
+  x = low_32((x.bitwise_xor(x.bitwise_right_shift(15)) + number(mask.high)) * number(DropoutMask::kSecond));
   x = x.bitwise_xor(x.bitwise_right_shift(16));
-  return (x.ge(number(mask.threshold())).to(at::kFloat) * mask.scale()).view(sizes);
+  return (x.ge(number(mask.threshold)).to(at::kFloat) * mask.scale).view(sizes);
 }
 
 }  // namespace
@@ -112,13 +111,6 @@ namespace {
 // Candidates beyond the k best, to resolve ties at the k-th place.
 constexpr std::int64_t kSpare = 8;
 
-struct Scored {
-  float value;
-  std::int64_t id;
-};
-
-bool is_better(const Scored& a, const Scored& b) { return a.value > b.value || (a.value == b.value && a.id < b.id); }
-
 }  // namespace
 
 TopLogProbs top_log_probs(const Tensor& logits_RV, std::int64_t k) {
@@ -131,7 +123,7 @@ TopLogProbs top_log_probs(const Tensor& logits_RV, std::int64_t k) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const float* values = values_RK.const_data_ptr<float>() + r * taken;
     const std::int64_t* ids = ids_RK.const_data_ptr<std::int64_t>() + r * taken;
-    std::vector<Scored> scored;
+    std::vector<Candidate> scored;
     for (std::int64_t j = 0; j < taken; ++j) scored.push_back({values[j], ids[j]});
     if (!std::isfinite(values[0])) {  // NaN counts as the largest
       scored.assign(taken, {-std::numeric_limits<float>::infinity(), 0});
@@ -144,7 +136,7 @@ TopLogProbs top_log_probs(const Tensor& logits_RV, std::int64_t k) {
         scored.push_back({tied_values.const_data_ptr<float>()[j], tied.const_data_ptr<std::int64_t>()[j]});
       }
     }
-    std::sort(scored.begin(), scored.end(), is_better);
+    std::ranges::sort(scored, &Candidate::is_better_than);
     for (std::int64_t j = 0; j < k; ++j) {
       best.values.push_back(scored[j].value);
       best.ids.push_back(scored[j].id);
