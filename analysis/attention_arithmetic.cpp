@@ -17,7 +17,7 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/text.hpp"
-#include "models/ops/padded.hpp"
+#include "models/ops/ops.hpp"
 
 namespace attend {
 namespace {

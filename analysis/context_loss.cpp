@@ -12,7 +12,7 @@
 #include "core/error.hpp"
 #include "core/random.hpp"
 #include "eval/language_score.hpp"
-#include "models/ops/padded.hpp"
+#include "models/ops/ops.hpp"
 
 namespace attend {
 

@@ -12,7 +12,7 @@
 #include <queue>
 
 #include "core/error.hpp"
-#include "models/ops/padded.hpp"
+#include "models/ops/ops.hpp"
 
 namespace attend {
 namespace {

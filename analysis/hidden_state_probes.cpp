@@ -19,7 +19,7 @@
 #include "core/log.hpp"
 #include "core/process.hpp"
 #include "eval/workers.hpp"
-#include "models/ops/padded.hpp"
+#include "models/ops/ops.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/device.hpp"
 

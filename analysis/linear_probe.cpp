@@ -14,7 +14,7 @@
 #include "core/process.hpp"
 #include "core/random.hpp"
 #include "models/layers/layers.hpp"
-#include "models/ops/padded.hpp"
+#include "models/ops/ops.hpp"
 #include "train/optimiser.hpp"
 
 namespace attend {

@@ -14,7 +14,6 @@
 #include "eval/metrics/predictions.hpp"
 #include "models/layers/layers.hpp"
 #include "models/ops/ops.hpp"
-#include "models/ops/padded.hpp"
 
 namespace attend {
 

@@ -19,7 +19,7 @@
 #include "models/attention/kinds.hpp"
 #include "models/attention/parts.hpp"
 #include "models/layers/layers.hpp"
-#include "models/ops/padded.hpp"
+#include "models/ops/ops.hpp"
 #include "train/optimiser.hpp"
 
 namespace attend {

@@ -12,7 +12,7 @@
 #include "eval/metrics/tokenizers.hpp"
 #include "eval/workers.hpp"
 #include "models/layers/pass.hpp"
-#include "models/ops/padded.hpp"
+#include "models/ops/ops.hpp"
 
 namespace attend {
 

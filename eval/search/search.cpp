@@ -16,7 +16,7 @@
 #include "eval/search/processors.hpp"
 #include "eval/search/strategies.hpp"
 #include "models/layers/pass.hpp"
-#include "models/ops/padded.hpp"
+#include "models/ops/ops.hpp"
 
 namespace attend {
 

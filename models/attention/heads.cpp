@@ -1,18 +1,14 @@
 #include "models/attention/heads.hpp"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "core/error.hpp"
 #include "models/attention/scopes.hpp"
 #include "models/attention/weights.hpp"
 #include "models/ops/dispatch.hpp"
-#include "models/ops/padded.hpp"
 
 namespace attend {
 

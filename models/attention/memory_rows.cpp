@@ -7,7 +7,6 @@
 
 #include "core/error.hpp"
 #include "models/ops/ops.hpp"
-#include "models/ops/padded.hpp"
 
 namespace attend {
 

@@ -1,11 +1,7 @@
 #include "models/attention/recurrent_attention.hpp"
 
-#include <ATen/ATen.h>
-
 #include "models/attention/weights.hpp"
 #include "models/ops/dispatch.hpp"
-#include "models/ops/padded.hpp"
-#include "models/ops/recurrent.hpp"
 
 namespace attend {
 

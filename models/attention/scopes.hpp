@@ -11,7 +11,6 @@
 #include "models/layers/layers.hpp"
 #include "models/layers/pass.hpp"
 #include "models/ops/attention.hpp"
-#include "models/ops/padded.hpp"
 #include "models/ops/recurrent.hpp"
 
 namespace attend {

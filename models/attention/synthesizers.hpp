@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "models/attention/score.hpp"
-#include "models/ops/padded.hpp"
 
 namespace attend {
 

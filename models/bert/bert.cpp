@@ -1,13 +1,10 @@
 #include "models/bert/bert.hpp"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <iterator>
 #include <vector>
 
 #include "core/error.hpp"
-#include "models/ops/padded.hpp"
 
 namespace attend {
 

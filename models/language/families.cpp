@@ -15,7 +15,6 @@
 #include "models/language/language_model.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/recurrent.hpp"
-#include "models/ops/padded.hpp"
 #include "models/transformer/block.hpp"
 #include "models/transformer/positions.hpp"
 

@@ -1,6 +1,5 @@
 #include "models/text/pooling.hpp"
 
-#include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -14,7 +13,6 @@
 #include "core/log.hpp"
 #include "models/bert/bert.hpp"
 #include "models/layers/layers.hpp"
-#include "models/ops/padded.hpp"
 
 namespace attend {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "core/error.hpp"
 #include "models/ops/dispatch.hpp"
-#include "models/ops/padded.hpp"
 
 namespace attend {
 

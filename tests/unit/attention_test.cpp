@@ -17,7 +17,7 @@
 #include "models/attention/scopes.hpp"
 #include "models/attention/scores.hpp"
 #include "models/attention/weights.hpp"
-#include "models/ops/padded.hpp"
+#include "models/ops/ops.hpp"
 #include "models/translation/config.hpp"
 #include "tests/support/layout.hpp"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "models/ops/padded.hpp"
+#include "models/ops/ops.hpp"
 #include "train/watch.hpp"
 
 namespace attend {

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "models/ops/gpu/support.hpp"
-#include "models/ops/padded.hpp"
 
 namespace attend::ops::gpu {
 
