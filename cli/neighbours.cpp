@@ -18,7 +18,7 @@
 #include "data/text/word_vectors.hpp"
 #include "eval/neighbours.hpp"
 #include "models/run/device.hpp"
-#include "models/run/embedding_table.hpp"
+#include "models/run/run.hpp"
 
 namespace attend {
 namespace {

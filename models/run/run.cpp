@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
@@ -113,6 +114,23 @@ TextRun load_text(const RunSource& from) {
           .model = from.model(identity_of(options, task, tokenizer), make, load_weights)};
 }
 
+// The names of a run's tables, the default one first.
+std::vector<EmbeddingTable> tables_of(const AnyOptions& run) {
+  using enum EmbeddingTable;
+  return std::visit(overloaded{[](const ModelConfig&) {
+                                 return std::vector{source, target, output};
+                               },
+                               [](const TextModelOptions&) { return std::vector{input}; },
+                               [](const auto& /*pretrained*/) {
+                                 return std::vector{input, output};
+                               }},
+                    run);
+}
+
+PieceVectors vectors_of(const Tokenizer& tokenizer, const ops::Weight& table) {
+  return {.tokenizer = tokenizer, .table_VE = table.master().detach()};
+}
+
 }  // namespace
 
 AnyRun load_run(const fs::path& path, const std::string& checkpoint, torch::Device device) {
@@ -142,6 +160,27 @@ AnyOptions options_of_run(const fs::path& path) {
     case RunKind::finetune: break;
   }
   return read_config<TextModelOptions>(file, UnknownKeys::ignore);
+}
+
+PieceVectors load_embedding_table(const fs::path& path, const std::string& checkpoint,
+                                  std::optional<EmbeddingTable> table) {
+  const std::vector<EmbeddingTable> tables = tables_of(options_of_run(path));
+  if (table && std::ranges::find(tables, *table) == tables.end()) {
+    std::string names;
+    for (const EmbeddingTable one : tables) names += (names.empty() ? "" : ", ") + std::string(name_of(one));
+    throw UserError("--table " + std::string(name_of(*table)) + ": the tables of " + path.string() + " are: " + names,
+                    "choose one of them");
+  }
+  return std::visit(
+      overloaded{[&](const TranslationRun& run) {
+                   const bool of_source = table.value_or(EmbeddingTable::source) == EmbeddingTable::source;
+                   return of_source ? vectors_of(run.tokenizers.src, run.model->source_table())
+                                    : vectors_of(run.tokenizers.tgt, run.model->output_table());
+                 },
+                 [](const BertRun& run) { return vectors_of(run.tokenizer, run.model->bert->table()); },
+                 [](const LanguageRun& run) { return vectors_of(run.tokenizer, run.model->output_table()); },
+                 [](const TextRun& run) { return vectors_of(run.tokenizer, run.model->encoder().table()); }},
+      load_run(path, checkpoint));
 }
 
 bool BertRun::fills_masks() const {

@@ -2,13 +2,11 @@
 // tokenizers and its model. Commands that use several kinds visit AnyRun.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <variant>
 
 #include "data/corpus/masking.hpp"
@@ -101,6 +99,30 @@ SomeRun load_run_as(const std::filesystem::path& path, const auto&... how) {
 // The options of a run's model, which say what kind of run it is before it is loaded.
 using AnyOptions = std::variant<ModelConfig, StackOptions, LanguageOptions, TextModelOptions>;
 AnyOptions options_of_run(const std::filesystem::path& path);
+
+// The tables of a run that have a row for each piece of a vocabulary.
+//
+//   attend train      source; target and output, which are one table; with tied embeddings, all three are one
+//   attend pretrain   input and output, which are one table
+//   attend finetune   input
+enum class EmbeddingTable { source, target, input, output };
+template <>
+inline constexpr auto kEnumNames<EmbeddingTable> =
+    std::to_array<EnumName<EmbeddingTable>>({{EmbeddingTable::source, "source"},
+                                             {EmbeddingTable::target, "target"},
+                                             {EmbeddingTable::input, "input"},
+                                             {EmbeddingTable::output, "output"}});
+
+// The rows of pieces, fp32.
+struct PieceVectors {
+  Tokenizer tokenizer;
+  torch::Tensor table_VE = {};
+};
+
+// A table of the run at `path`; nullopt: source or input. Throws UserError naming the tables of the run if it has no
+// such table, and as load_run.
+PieceVectors load_embedding_table(const std::filesystem::path& path, const std::string& checkpoint,
+                                  std::optional<EmbeddingTable> table);
 
 // The objective of a run of `attend pretrain`; if it was imported, masked or causal by its kind; masked of another kind
 // of run. Throws UserError as kind_of_run.
