@@ -1,8 +1,6 @@
 // The families of language models: the Transformer, and recurrent layers.
 #include <torch/types.h>
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -207,7 +205,7 @@ class RecurrentLanguageImpl final : public LanguageModelImpl {
                 .cell = cell, .input = *options.width, .hidden = *options.width, .layers = *options.layers}))) {}
 
   Tensor forward(const Sequences& tokens, Pass& pass, Carried* carried) const override {
-    const Tensor x_MH = embed(tokens, pass);
+    const Tensor x_MH = embedding_->embed(tokens, {}, options_.dropout, /*words=*/0, pass);
     std::vector<CellState> start;
     if (carried != nullptr && !carried->parts.empty()) start = states_of(carried->parts);
     const RecurrenceOutput read = layers_->forward(x_MH, tokens.layout, options_.dropout, pass, start);
@@ -227,7 +225,8 @@ class RecurrentLanguageImpl final : public LanguageModelImpl {
   }
 
   Tensor step(DecoderState& state, const Tensor& previous_R, Pass& pass) const override {
-    Tensor x_RH = embed({.ids_M = previous_R, .layout = single_tokens(previous_R.size(0))}, pass);
+    const Sequences tokens{.ids_M = previous_R, .layout = single_tokens(previous_R.size(0))};
+    Tensor x_RH = embedding_->embed(tokens, {}, options_.dropout, /*words=*/0, pass);
     std::vector<CellState>& layers = own<RecurrentTextState>(state).layers;
     for (std::size_t l = 0; l < layers.size(); ++l) {
       layers[l] = ops::cell_step(x_RH, layers[l], layers_->cells()[l]);
@@ -251,10 +250,6 @@ class RecurrentLanguageImpl final : public LanguageModelImpl {
   }
 
  private:
-  Tensor embed(const Sequences& tokens, Pass& pass) const {
-    return embedding_->forward(tokens, embedding_->unit_scale(), {}, pass.dropout(options_.dropout));
-  }
-
   std::vector<CellState> states_of(const std::vector<Tensor>& parts) const {
     const auto kinds = state_parts(cell_);
     const std::size_t parts_of_layer = kinds.size(), layers = *options_.layers;
@@ -283,7 +278,59 @@ CellKind kind_of(LanguageCell cell) {
   return CellKind::lstm;
 }
 
+// Throws UserError if a memory is combined with positions that are counted from the beginning of a segment.
+void check_memory(const LanguageOptions& options) {
+  if (options.memory == 0) return;
+  const BlockOptions& block = options.stack.block;
+  const std::string memory = "memory is " + std::to_string(options.memory) + ", but ";
+  if (recipe_of(block.positions).is_added()) {
+    throw UserError(memory + "positions is " + std::string(name_of(block.positions)) +
+                        ", which counts from the beginning of each segment",
+                    "choose --positions transformer-xl or others of distances, or drop --memory");
+  }
+  if (block.norm == NormPlace::pre && block.norm_kind == NormKind::batch) {
+    throw UserError(memory + "norm-kind is batch, and with norm pre its statistics would count remembered tokens again",
+                    "choose --norm-kind layer or rms, or --norm post, or drop --memory");
+  }
+  // A score that maps queries and keys depends on the angles of both, not on their difference alone.
+  const ScoreKind score = block.score;
+  if (recipe_of(block.positions).turns && !recipe_of(score).needs_equal_widths) {
+    throw UserError(
+        memory + "score is " + std::string(name_of(score)) + ", with which rotary positions are not those of distances",
+        "choose --score scaled-dot or --positions transformer-xl, or drop --memory");
+  }
+  if (recipe_of(block.self_attention).has_table) {
+    throw UserError(memory + "self-attention is " + std::string(name_of(block.self_attention)) +
+                        ", whose table counts from the beginning of each segment",
+                    "choose --self-attention attention, or drop --memory");
+  }
+}
+
 }  // namespace
+
+void check_language_options(const LanguageOptions& options) {
+  if (options.is_recurrent()) return;
+  const StackOptions stack = resolve_stack(options.stack, StackUse::causal);
+  if (stack.embedding_width != stack.width) {
+    throw UserError("embedding-width is " + std::to_string(*stack.embedding_width) +
+                        ", but the output table of a language model is that of the embeddings, of width " +
+                        std::to_string(*stack.width),
+                    "drop it");
+  }
+  check_memory(options);
+}
+
+Tensor LanguageModelImpl::read_both_sides(const Sequences& /*tokens*/, Pass& /*pass*/,
+                                          const std::optional<Selection>& /*selected*/) const {
+  ensure(false, "a hybrid reads both sides");
+  return {};
+}
+
+Tensor LanguageModelImpl::states_of_masked(const Sequences& tokens, std::vector<std::int64_t> masked,
+                                           Pass& pass) const {
+  for (std::int64_t& row : masked) --row;
+  return read_both_sides(tokens, pass, select(masked, tokens.layout, tokens.ids_M.device()));
+}
 
 LanguageModel make_language_model(const LanguageOptions& options, std::int64_t vocabulary, PretrainingKind objective) {
   check_language_options(options);

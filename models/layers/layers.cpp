@@ -1,11 +1,8 @@
 #include "models/layers/layers.hpp"
 
-#include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include <cmath>
 #include <numbers>
-#include <vector>
 
 #include "core/error.hpp"
 #include "core/process.hpp"
@@ -127,6 +124,12 @@ torch::Tensor EmbeddingImpl::forward(const Sequences& tokens, double scale, cons
   torch::Tensor x_ME = rows_ME * ops::dropout(at::ones({rows_ME.size(0), 1}, fp32), words);
   if (positions_TH.defined()) x_ME = x_ME + positions_TH.index_select(0, tokens.layout.on(x_ME.device()).places_M);
   return ops::dropout(x_ME.to(rows_ME.scalar_type()), dropout);
+}
+
+torch::Tensor EmbeddingImpl::embed(const Sequences& tokens, const torch::Tensor& positions_TH, double dropout,
+                                   double words, Pass& pass) const {
+  const ops::Dropout of_words = pass.optional_dropout(words);  // takes its key first
+  return forward(tokens, unit_scale(), positions_TH, pass.dropout(dropout), of_words);
 }
 
 void EmbeddingImpl::initialise(RandomStream& random) {

@@ -147,6 +147,9 @@ class EmbeddingImpl : public Layer {
   // other rows are scaled by 1 / (1 - rate), as in Nematus. A dropped token keeps its position.
   torch::Tensor forward(const Sequences& tokens, double scale, const torch::Tensor& positions_TH, ops::Dropout dropout,
                         ops::Dropout words = {}) const;
+  // The same with the scale unit_scale(), and both kinds of dropout, by their rates, with keys of the pass.
+  torch::Tensor embed(const Sequences& tokens, const torch::Tensor& positions_TH, double dropout, double words,
+                      Pass& pass) const;
   void initialise(RandomStream& random) override;
   ParameterTraits traits_of(const torch::Tensor& /*parameter*/) const override {
     return {.role = ParameterRole::table, .has_sinusoids = sinusoids_};

@@ -1,7 +1,5 @@
 #include "models/layers/weights_io.hpp"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <iterator>
 #include <span>
@@ -26,17 +24,6 @@ std::string mismatch(const TensorView& found, at::IntArrayRef expected) {
                   expected, ")");
 }
 
-// The tensors of a file in the order of `tensors`, undefined where none fits, and a report of the differences.
-std::pair<std::vector<at::Tensor>, WeightReport> take_all(const SafetensorsFile& file,
-                                                          const std::filesystem::path& path,
-                                                          const NamedTensors& tensors) {
-  WeightTaker taker(path);
-  std::vector<at::Tensor> found;
-  for (const auto& [name, tensor] : tensors) found.push_back(taker.take(file.find(name), name, tensor.sizes()));
-  const auto follows = [](std::string_view) { return false; };
-  return {std::move(found), std::move(taker).report(std::span(&file, 1), follows)};
-}
-
 void check_fit(const WeightReport& found, const std::string& path) {
   std::string report;
   const auto add = [&](const char* what, const std::vector<std::string>& names) {
@@ -49,6 +36,21 @@ void check_fit(const WeightReport& found, const std::string& path) {
     throw UserError(path + " does not fit the model: " + report,
                     "use the weights of this run, or restore the model options they were trained with");
   }
+}
+
+// Copies the tensors of a file that fit into `tensors`; if `all` must, and one does not, throws UserError first.
+WeightReport copy_tensors(const std::filesystem::path& path, const NamedTensors& tensors, bool all) {
+  const SafetensorsFile file(path);
+  WeightTaker taker(path);
+  std::vector<at::Tensor> found;
+  for (const auto& [name, tensor] : tensors) found.push_back(taker.take(file.find(name), name, tensor.sizes()));
+  WeightReport report = std::move(taker).report(std::span(&file, 1), [](std::string_view) { return false; });
+  if (all) check_fit(report, path.string());
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i].defined()) tensors[i].second.copy_(found[i]);
+  }
+  return report;
 }
 
 }  // namespace
@@ -127,21 +129,12 @@ void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors
 }
 
 void load_tensors(const std::filesystem::path& path, const NamedTensors& tensors) {
-  const SafetensorsFile file(path);
-  const auto [found, report] = take_all(file, path, tensors);
-  check_fit(report, path.string());
-  const at::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < found.size(); ++i) tensors[i].second.copy_(found[i]);
+  copy_tensors(path, tensors, /*all=*/true);
 }
 
 WeightReport load_common_weights(const std::filesystem::path& path, const torch::nn::Module& module,
                                  const NamedTensors& tensors) {
-  const SafetensorsFile file(path);
-  const auto [found, report] = take_all(file, path, tensors);
-  const at::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (found[i].defined()) tensors[i].second.copy_(found[i]);
-  }
+  WeightReport report = copy_tensors(path, tensors, /*all=*/false);
   refresh_weights(module);
   return report;
 }

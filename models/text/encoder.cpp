@@ -69,7 +69,7 @@ class LstmTextEncoder : public TextEncoder {
 
   Encoded forward(const SegmentedSequences& input, Pass& pass,
                   const std::optional<Selection>& selected) const override {
-    const Tensor x_MH = embedding_->forward(input.tokens, embedding_->unit_scale(), {}, pass.dropout(dropout_));
+    const Tensor x_MH = embedding_->embed(input.tokens, {}, dropout_, /*words=*/0, pass);
     const RecurrenceOutput read = layers_->forward(x_MH, input.tokens.layout, dropout_, pass);
     return {selected ? selected->of(read.output_MC) : read.output_MC, read.last.back().hidden()};
   }

@@ -12,8 +12,6 @@
 
 namespace attend {
 
-// The kinds of translation models and of their parts, with their names in options.
-
 enum class ModelKind { transformer, luong, bahdanau, fixed };
 template <>
 inline constexpr auto kEnumNames<ModelKind> = std::to_array<EnumName<ModelKind>>({
@@ -34,8 +32,6 @@ enum class ContextUse { once, every };
 template <>
 inline constexpr auto kEnumNames<ContextUse> = std::to_array<EnumName<ContextUse>>({{ContextUse::once, "once"},
                                                                                     {ContextUse::every, "every"}});
-
-// The options of a translation model: its kind, its sizes and its parts.
 
 // The stacks of a translation model that an option changes.
 enum class StackChoice { both, encoder, decoder };

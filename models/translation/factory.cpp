@@ -18,10 +18,6 @@ T chosen(const std::optional<T>& value, const char* option) {
   throw UserError("option " + std::string(option) + " is auto, which requires training data", "set a number");
 }
 
-[[noreturn]] void refuse(const std::string& option, const std::string& fault, const std::string& remedy) {
-  throw UserError(option + fault, remedy);
-}
-
 // The options of a stack, which a translation model has under names of its own.
 StackOptions stack_of(const ModelConfig& config, StackChoice side) {
   StackOptions stack{.layers = side == StackChoice::encoder ? config.encoder_layers : config.decoder_layers,
@@ -49,20 +45,19 @@ void check_transformer(const ModelConfig& config, const OptionPlace& place) {
   const SelfAttentionKind kind = config.block.self_attention;
   if (recipe_of(config.block.positions).turns && !recipe_of(kind).reads_keys &&
       config.self_attention_in == StackChoice::both) {
-    refuse(place("positions"),
-           " is rotary, which turns queries and keys, but self-attention is " + std::string(name_of(kind)) +
-               ", which has no keys",
-           "choose --positions sinusoidal");
+    throw UserError(place("positions") + " is rotary, which turns queries and keys, but self-attention is " +
+                        std::string(name_of(kind)) + ", which has no keys",
+                    "choose --positions sinusoidal");
   }
   if (config.self_attention_in != StackChoice::both && kind == SelfAttentionKind::attention &&
       config.block.self_window == 0 && config.block.projections == ProjectionKind::all) {
-    refuse(place("self-attention-in"),
-           " is " + std::string(name_of(config.self_attention_in)) + ", but no option changes self-attention",
-           "drop it, or choose --self-attention, --self-window or --projections");
+    throw UserError(place("self-attention-in") + " is " + std::string(name_of(config.self_attention_in)) +
+                        ", but no option changes self-attention",
+                    "drop it, or choose --self-attention, --self-window or --projections");
   }
   if (config.max_positions && !has_tables(config)) {
-    refuse(place("max-positions"), " is given, but no part of the model has a table of positions",
-           "drop it, or choose one, such as --positions learned or --self-attention dense");
+    throw UserError(place("max-positions") + " is given, but no part of the model has a table of positions",
+                    "drop it, or choose one, such as --positions learned or --self-attention dense");
   }
 }
 
@@ -75,28 +70,27 @@ void check_attention(const ModelConfig& config, const OptionPlace& place) {
   const ScoreKind score = score_of(config);
   const bool local = config.scope != ScopeKind::global;
   if (local && !config.window) {
-    refuse(place("scope"), " is " + std::string(name_of(config.scope)) + ", but window is not given",
-           "say how many positions on each side it covers: --window 10");
+    throw UserError(place("scope") + " is " + std::string(name_of(config.scope)) + ", but window is not given",
+                    "say how many positions on each side it covers: --window 10");
   }
   if (local && score == ScoreKind::location) {
-    refuse(place("score"), " is location, which weighs all positions by their number, but scope is local",
-           "choose another score, or --scope global");
+    throw UserError(place("score") + " is location, which weighs all positions by their number, but scope is local",
+                    "choose another score, or --scope global");
   }
   if (config.coverage != CoverageKind::none && !recipe_of(score).takes_coverage) {
-    refuse(
-        place("coverage"),
-        " is added to the keys of a score, but score " + std::string(name_of(score)) + " has none that it can change",
-        "choose another score");
+    throw UserError(place("coverage") + " is added to the keys of a score, but score " + std::string(name_of(score)) +
+                        " has none that it can change",
+                    "choose another score");
   }
   if (config.keys == StateKind::cell && score == ScoreKind::location) {
-    refuse(place("keys"), " is cell, but score is location, which reads no keys", "drop it, or choose another score");
+    throw UserError(place("keys") + " is cell, but score is location, which reads no keys",
+                    "drop it, or choose another score");
   }
   const std::int64_t width = chosen(config.width, "width");
   if (halves_encoder(config) && width % 2 != 0) {
-    refuse(place("width"),
-           ": " + std::to_string(width) + " is odd, but with --score " + std::string(name_of(score)) +
-               " each direction of the encoder has half of it",
-           "choose an even width, another score, or --encoder forward");
+    throw UserError(place("width") + ": " + std::to_string(width) + " is odd, but with --score " +
+                        std::string(name_of(score)) + " each direction of the encoder has half of it",
+                    "choose an even width, another score, or --encoder forward");
   }
 }
 
@@ -104,8 +98,8 @@ void check_recurrent(const ModelConfig& config, const OptionPlace& place) {
   const CellKind cell = cell_of(config);
   for (const auto& [option, kind] : {std::pair("keys", config.keys), std::pair("values", config.values)}) {
     if (kind != StateKind::cell || cell == CellKind::lstm) continue;
-    refuse(place(option), " is cell, but only an lstm has a memory cell, not a " + std::string(name_of(cell)),
-           "choose --cell lstm, or --" + std::string(option) + " hidden");
+    throw UserError(place(option) + " is cell, but only an lstm has a memory cell, not a " + std::string(name_of(cell)),
+                    "choose --cell lstm, or --" + std::string(option) + " hidden");
   }
   if (config.model != ModelKind::fixed) check_attention(config, place);
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string>
 #include <utility>
 
 #include "core/error.hpp"
@@ -128,9 +127,7 @@ Tensor RecurrentSeq2SeqImpl::bridged(const std::vector<CellState>& last, std::si
 }
 
 std::shared_ptr<const Memory> RecurrentSeq2SeqImpl::encode(const Sequences& src, Pass& pass) const {
-  const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
-  const Tensor embedded_SE =
-      src_embedding_->forward(src, src_embedding_->unit_scale(), {}, pass.dropout(config_.dropout), words);
+  const Tensor embedded_SE = src_embedding_->embed(src, {}, config_.dropout, config_.word_dropout, pass);
   const bool wants_memory = config_.keys == StateKind::cell || config_.values == StateKind::cell;
   const RecurrenceOutput read =
       encoder_->forward(embedded_SE, src.layout, config_.dropout, pass, /*start=*/{}, wants_memory);
@@ -177,9 +174,7 @@ Tensor RecurrentSeq2SeqImpl::step(const Memory& /*memory*/, DecoderState& state,
 Tensor RecurrentSeq2SeqImpl::forward(const Batch& batch, Pass& pass) const {
   const auto encoded = encode(batch.src, pass);
   const auto& memory = own<RecurrentMemory>(*encoded);
-  const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
-  const Tensor embedded_ME =
-      tgt_embedding_->forward(batch.tgt, tgt_embedding_->unit_scale(), {}, pass.dropout(config_.dropout), words);
+  const Tensor embedded_ME = tgt_embedding_->embed(batch.tgt, {}, config_.dropout, config_.word_dropout, pass);
   const std::vector<DropoutPlace> places = dropout_places(pass);
   if (!pass.needs_weights(AttentionPlace::cross, 0) && pass.predicted_share() == 0 &&
       ops::may_fuse_sequences(embedded_ME)) {
@@ -192,9 +187,8 @@ Tensor RecurrentSeq2SeqImpl::forward(const Batch& batch, Pass& pass) const {
 Tensor RecurrentSeq2SeqImpl::with_own_words(const Tensor& embedded_RE, const Tensor& output_QH, Pass& pass) const {
   const std::int64_t count = embedded_RE.size(0);  // the rows of the previous step that continue
   const Tensor logits_RV = ops::logits(output_QH.detach().narrow(0, 0, count), output_table(), {});
-  const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
-  const Tensor own_RE = tgt_embedding_->forward({logits_RV.argmax(1), {}}, tgt_embedding_->unit_scale(), {},
-                                                pass.dropout(config_.dropout), words);
+  const Tensor own_RE =
+      tgt_embedding_->embed({logits_RV.argmax(1), {}}, {}, config_.dropout, config_.word_dropout, pass);
   RandomStream random = pass.random();
   std::vector<std::int64_t> own_rows;
   for (std::int64_t row = 0; row < count; ++row) {

@@ -1,4 +1,7 @@
-// The interface of translation models.
+// The interface of translation models: an encoder that runs once, a decoder that runs step by step, and the same
+// function over a whole batch for training.
+//
+// Legend: docs/architecture.md.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -18,11 +21,6 @@
 #include "models/ops/weight.hpp"
 
 namespace attend {
-
-// The interface of translation models: an encoder that runs once, a decoder that runs step by step, and the same
-// function over a whole batch for training.
-//
-// Legend: docs/architecture.md.
 
 // The encoder's output for a batch of sentences; each family has its own.
 class Memory {

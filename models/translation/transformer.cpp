@@ -56,17 +56,13 @@ TransformerImpl::TransformerImpl(const TransformerConfig& config)
                          : src_positions_) {}
 
 Tensor TransformerImpl::embed(const Sequences& tokens, std::int64_t first, Pass& pass) const {
-  const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
-  return tgt_embedding_->forward(tokens, tgt_embedding_->unit_scale(),
-                                 tgt_positions_.rows(first, tokens.layout.max_length),
-                                 pass.dropout(config_.decoder.dropout), words);
+  return tgt_embedding_->embed(tokens, tgt_positions_.rows(first, tokens.layout.max_length), config_.decoder.dropout,
+                               config_.word_dropout, pass);
 }
 
 std::shared_ptr<const Memory> TransformerImpl::encode(const Sequences& src, Pass& pass) const {
-  const ops::Dropout words = pass.optional_dropout(config_.word_dropout);
-  const Tensor x_MH =
-      src_embedding_->forward(src, src_embedding_->unit_scale(), src_positions_.rows(0, src.layout.max_length),
-                              pass.dropout(config_.decoder.dropout), words);
+  const Tensor x_MH = src_embedding_->embed(src, src_positions_.rows(0, src.layout.max_length), config_.decoder.dropout,
+                                            config_.word_dropout, pass);
   auto memory = std::make_shared<TransformerMemory>();
   memory->layout = src.layout;
   memory->read = decoder_->memory(encoder_->forward(x_MH, {.layout = src.layout}, pass), src.layout);
