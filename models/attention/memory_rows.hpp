@@ -10,21 +10,15 @@
 
 #include "data/batch/batch.hpp"
 #include "models/ops/attention.hpp"
+#include "models/ops/recurrent.hpp"
 
 namespace attend {
 
+using ops::Keys;
+
 // The memory as seen by the rows of a decoding step: row r attends to sentence sentences[r]. Several rows may share a
-// sentence (a beam).
-
-// Keys and values of a batch of sentences, ragged.
-struct Keys {
-  torch::Tensor keys_SA;    // from Score::prepare
-  torch::Tensor values_SW;  // averaged by attention
-  Layout layout;
-};
-
-// The same for the rows of a step, padded to the longest sentence of the batch, on demand: the fused ops use the ragged
-// memory.
+// sentence (a beam). Keys and values are padded to the longest sentence of the batch, on demand: the fused ops use the
+// ragged memory.
 class MemoryRows {
  public:
   MemoryRows() = default;

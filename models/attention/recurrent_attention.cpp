@@ -73,10 +73,9 @@ Tensor Attention::context(const Tensor& query_RH, AttentionState& state, Pass& p
   }
   if (ops::may_fuse_steps(query_RH) && !pass.needs_weights(AttentionPlace::cross, 0)) {
     if (const auto [form, unsupported] = fused_step(); unsupported.empty()) {
-      const Keys& keys = memory.keys();  // equals the code below
-      const auto [context_RW, weights_RS] =
-          ops::attention_step(form, query_RH, {keys.keys_SA, keys.values_SW, keys.layout},
-                              {.sentences = memory.sentences(), .step = step, .coverage_RS = state.coverage_RS});
+      const auto [context_RW, weights_RS] = ops::attention_step(  // equals the code below
+          form, query_RH, memory.keys(),
+          {.sentences = memory.sentences(), .step = step, .coverage_RS = state.coverage_RS});
       if (coverage_ != nullptr) state.coverage_RS = state.coverage_RS + weights_RS;
       return context_RW;
     }

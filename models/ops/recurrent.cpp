@@ -12,7 +12,7 @@ using torch::Tensor;
 
 namespace {
 
-void check(const AttentionMemory& memory, const Tensor& query) {
+void check(const Keys& memory, const Tensor& query) {
   const std::int64_t S = memory.layout.num_tokens();
   ensure(memory.keys_SA.size(0) == S && memory.values_SW.size(0) == S, "the layout matches keys and values");
   ensure(query.scalar_type() == memory.keys_SA.scalar_type() && query.scalar_type() == memory.values_SW.scalar_type(),
@@ -56,7 +56,7 @@ LayerOutput recurrent_layer(const LayerInput& input, std::span<const Direction> 
   return is_fast ? fast::recurrent_layer(input, directions) : plain::recurrent_layer(input, directions);
 }
 
-Attended attention_step(const AttentionForm& form, const Tensor& query_RH, const AttentionMemory& memory,
+Attended attention_step(const AttentionForm& form, const Tensor& query_RH, const Keys& memory,
                         const AttendingRows& rows) {
   const std::int64_t R = query_RH.size(0);
   ensure(R == std::ssize(rows.sentences), "there is one sentence per row");

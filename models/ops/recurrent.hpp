@@ -17,9 +17,7 @@
 
 #include "core/options.hpp"
 #include "data/batch/batch.hpp"
-#include "models/ops/elementwise.hpp"
 #include "models/ops/ops.hpp"
-#include "models/ops/weight.hpp"
 
 namespace attend {
 
@@ -125,10 +123,11 @@ struct AttentionForm {
   double precision() const { return is_predictive() ? 4 / static_cast<double>(half_width * half_width) : 0; }
 };
 
-struct AttentionMemory {
-  const torch::Tensor& keys_SA;
-  const torch::Tensor& values_SW;
-  const Layout& layout;
+// Keys and values of a batch of sentences, ragged.
+struct Keys {
+  torch::Tensor keys_SA;    // Score::prepare
+  torch::Tensor values_SW;  // averaged by attention
+  Layout layout;
 };
 
 // The rows of a decoding step.
@@ -143,14 +142,14 @@ struct Attended {
   torch::Tensor context_RW;
   torch::Tensor weights_RS;  // fp32, padded with zeros to the longest sentence
 };
-Attended attention_step(const AttentionForm& form, const torch::Tensor& query_RH, const AttentionMemory& memory,
+Attended attention_step(const AttentionForm& form, const torch::Tensor& query_RH, const Keys& memory,
                         const AttendingRows& rows);
 
 // The inputs of the decoders below. `layout` and the memory have the same number of sentences.
 struct DecoderInput {
   const torch::Tensor& embedded_ME;
   const Layout& layout;
-  AttentionMemory memory;
+  const Keys& memory;
   std::span<const CellState> start;  // of each layer, [B, H]
 };
 

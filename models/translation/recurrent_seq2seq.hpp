@@ -57,10 +57,7 @@ struct RecurrentMemory : Memory {
 
   // The inputs of a fused decoder with attention.
   ops::DecoderInput decoder_input(const torch::Tensor& embedded_ME, const Layout& target) const {
-    return {.embedded_ME = embedded_ME,
-            .layout = target,
-            .memory = {.keys_SA = keys.keys_SA, .values_SW = keys.values_SW, .layout = layout},
-            .start = start};
+    return {.embedded_ME = embedded_ME, .layout = target, .memory = keys, .start = start};
   }
 };
 

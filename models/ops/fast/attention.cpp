@@ -234,7 +234,7 @@ Tensor centres_of(const AttentionForm& form, const Tensor& query_RH, const Tenso
 
 }  // namespace
 
-Attended attention_step(const AttentionForm& form, const Tensor& query_RH, const AttentionMemory& memory,
+Attended attention_step(const AttentionForm& form, const Tensor& query_RH, const Keys& memory,
                         const AttendingRows& attending) {
   const std::int64_t R = query_RH.size(0), W = memory.values_SW.size(1);
   const Tensor query = form.is_additive() ? ops::linear(query_RH, *form.query_AH, {}) : query_RH.contiguous();

@@ -47,7 +47,7 @@ struct Reading {
 };
 
 // The differentiable inputs of attention, in the order of AttentionBackwardTape::finish.
-inline variable_list inputs_of(const AttentionForm& form, const AttentionMemory& memory) {
+inline variable_list inputs_of(const AttentionForm& form, const Keys& memory) {
   variable_list inputs = {memory.keys_SA, memory.values_SW};
   if (form.is_additive()) inputs.insert(inputs.end(), {form.query_AH->master(), form.energy_1A});
   if (form.is_predictive()) inputs.insert(inputs.end(), {form.inner_HH->master(), form.centre_1H->master()});
@@ -58,7 +58,7 @@ inline variable_list inputs_of(const AttentionForm& form, const AttentionMemory&
 template <class T>
 struct AttentionTape {
   // `queries`: packed, [M + spare, H]; a step's queries are written before it attends.
-  AttentionTape(const AttentionForm& form, const AttentionMemory& memory, const Layout& target, const Steps& steps,
+  AttentionTape(const AttentionForm& form, const Keys& memory, const Layout& target, const Steps& steps,
                 Tensor queries_MH)
       : reading(target, memory.layout, steps),
         queries(std::move(queries_MH)),
