@@ -1,9 +1,6 @@
 #include "models/attention/edits.hpp"
 
-#include <ATen/ATen.h>
-
 #include <cmath>
-#include <map>
 
 namespace attend {
 

@@ -1,7 +1,6 @@
 // Edits of attention weights before they are used, and learnt gates of heads.
 #pragma once
 
-#include <ATen/ATen.h>
 #include <torch/types.h>
 
 #include <algorithm>

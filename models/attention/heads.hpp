@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "data/batch/batch.hpp"
 #include "models/attention/block_options.hpp"

@@ -1,7 +1,5 @@
 #include "models/attention/memory_rows.hpp"
 
-#include <ATen/ATen.h>
-
 #include <numeric>
 #include <utility>
 

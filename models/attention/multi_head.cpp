@@ -1,7 +1,5 @@
 #include "models/attention/multi_head.hpp"
 
-#include <ATen/ATen.h>
-
 namespace attend {
 
 using torch::Tensor;

@@ -1,10 +1,8 @@
 #include "models/attention/parts.hpp"
 
 #include "models/attention/relative_positions.hpp"
-#include "models/attention/scopes.hpp"
 #include "models/attention/scores.hpp"
 #include "models/attention/synthesizers.hpp"
-#include "models/attention/weights.hpp"
 
 namespace attend {
 namespace {

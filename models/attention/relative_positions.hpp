@@ -1,7 +1,6 @@
 // Positions in attention itself: biases, keys and rotations by the distance between query and key.
 #pragma once
 
-#include <ATen/ATen.h>
 #include <torch/nn/module.h>
 #include <torch/types.h>
 

@@ -15,7 +15,6 @@
 #include <torch/types.h>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 #include "data/batch/batch.hpp"

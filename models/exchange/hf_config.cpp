@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <ranges>
-#include <utility>
 
 #include "core/error.hpp"
 

@@ -1,7 +1,5 @@
 #include "models/layers/norm.hpp"
 
-#include <ATen/ATen.h>
-
 namespace attend {
 
 using torch::Tensor;

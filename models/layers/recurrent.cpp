@@ -1,7 +1,5 @@
 #include "models/layers/recurrent.hpp"
 
-#include <ATen/ATen.h>
-
 #include <array>
 #include <string>
 

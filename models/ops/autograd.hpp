@@ -2,7 +2,6 @@
 // with their gradients.
 #pragma once
 
-#include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/types.h>
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
 
 #include "core/error.hpp"
 #include "core/log.hpp"

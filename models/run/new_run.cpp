@@ -6,11 +6,9 @@
 
 #include <algorithm>
 #include <set>
-#include <vector>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/safetensors.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/run.hpp"
 #include "models/text/pooling.hpp"

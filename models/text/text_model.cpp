@@ -1,7 +1,5 @@
 #include "models/text/text_model.hpp"
 
-#include <ATen/ATen.h>
-
 #include <limits>
 #include <string>
 

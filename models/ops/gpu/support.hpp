@@ -1,7 +1,6 @@
 // Shared code of the GPU's forms: random numbers that follow from a key, and products in fp32.
 #pragma once
 
-#include <ATen/ATen.h>
 #include <ATen/core/Generator.h>
 
 #include <cstdint>
