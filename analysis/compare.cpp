@@ -85,8 +85,8 @@ class Measurement : ComparedRuns<TrainedRun, Comparison> {
                     .target = config_.test[1],
                     .sentences = std::ssize(set_.sources),
                     .source_words = inputs_.source_words,
-                    .target_words = inputs_.target_words,
-                    .gold = config_.gold.gold};
+                    .target_words = inputs_.target_words};
+    if (!config_.gold.gold.empty()) result_.test.gold = config_.gold.gold;
   }
 
   void load_systems() {

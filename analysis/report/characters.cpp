@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/text.hpp"
+
 namespace attend {
 namespace {
-
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 bool is_control(UChar32 character) {
   constexpr std::uint32_t kControls = U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CS_MASK | U_GC_ZL_MASK | U_GC_ZP_MASK;
@@ -38,7 +38,7 @@ std::vector<Character> characters_of(std::string_view text) {
     UChar32 character = 0;
     U8_NEXT(bytes, at, length, character);
     if (character < 0 || is_control(character)) {
-      characters.push_back({std::string(kReplacement), 1});
+      characters.push_back({std::string(kReplacementCharacter), 1});
       continue;
     }
     const std::string_view own = text.substr(begin, at - begin);
@@ -93,7 +93,7 @@ std::string escaped(std::string_view text) {
       case '\'': out += "&#39;"; break;
       default: {
         const bool is_control = static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n';
-        out += is_control || c == 0x7F ? "\xEF\xBF\xBD" : std::string(1, c);
+        out += is_control || c == 0x7F ? kReplacementCharacter : std::string_view(&c, 1);
       }
     }
   }

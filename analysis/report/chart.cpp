@@ -87,9 +87,7 @@ std::string mark(double x, double y, std::size_t colour, std::string_view title)
     default: shape = fmt::format("<path d=\"M{:.1f} {:.1f}l4.4 4.4l-4.4 4.4l-4.4 -4.4z\"", x, y - 4.4);
   }
   return fmt::format("{} class=\"mark c{}\"><title>{}</title></{}>", shape, colour % kColours, escaped(title),
-                     colour % 4 == 0   ? "circle"
-                     : colour % 4 == 1 ? "rect"
-                                       : "path");
+                     shape.substr(1, shape.find(' ') - 1));
 }
 
 std::string opened(std::string_view title, double width, double height) {

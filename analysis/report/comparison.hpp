@@ -57,7 +57,8 @@ struct TestSet {
   std::int64_t sentences = 0;
   std::int64_t source_words = 0;
   std::int64_t target_words = 0;
-  std::string gold = {};  // file of gold links, empty without
+  std::optional<std::string> gold = {};  // file of gold links
+  JSON_MEMBERS(source, target, sentences, source_words, target_words, gold);
 };
 
 // One trained model, a file of translations, or the run that another search uses.

@@ -1,6 +1,6 @@
 # cmake -DFILES=a.html;b.css -DOUTPUT=page_files.cpp -P embed.cmake: writes the bytes of each file as kAHtml, kBCss (see
-# page_files.hpp), and the SHA-256 of each script as kCJsSha256.
-set(code "#include \"analysis/report/page_files.hpp\"\n\nnamespace attend::page_files {\n")
+# page.cpp), and the SHA-256 of each script as kCJsSha256.
+set(code "#include <string_view>\n\nnamespace attend::page_files {\n")
 foreach(file ${FILES})
   get_filename_component(name ${file} NAME)
   set(constant k)
@@ -14,10 +14,11 @@ foreach(file ${FILES})
   file(READ ${file} bytes HEX)
   string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}")
   string(APPEND code "static const char ${constant}Bytes[] = {${bytes}};\n"
-    "const std::string_view ${constant}(${constant}Bytes, sizeof ${constant}Bytes);\n")
+    "extern const std::string_view ${constant};\nconst std::string_view ${constant}(${constant}Bytes, sizeof ${constant}Bytes);\n")
   if(name MATCHES "\\.js$")
     file(SHA256 ${file} hash)
-    string(APPEND code "const std::string_view ${constant}Sha256 = \"${hash}\";\n")
+    string(APPEND code "extern const std::string_view ${constant}Sha256;\n"
+      "const std::string_view ${constant}Sha256 = \"${hash}\";\n")
   endif()
 endforeach()
 file(WRITE ${OUTPUT} "${code}}  // namespace attend::page_files\n")

@@ -16,8 +16,6 @@ namespace {
 // One cell for each head.
 using HeadGrid = std::map<std::pair<std::int64_t, std::int64_t>, TableCell>;  // by layer and head
 
-std::string in_percent(double share) { return fixed(100 * share, 0); }
-
 // Layers down, heads across.
 Table grid_table(const std::string& caption, const HeadGrid& grid, bool of_numbers) {
   Table table{caption, {{"Layer", false}}};
@@ -66,7 +64,7 @@ Section roles_of_heads(const HeadReport& it) {
       fmt::format("A head is positional if the largest weight of {} % of the words is at one place, attends "
                   "to rare words if that of {} % is at the least frequent word, and has a relation of "
                   "section 2 if it finds it significantly more often than the fixed offset.",
-                  in_percent(kPositionalShare), in_percent(kRarestShare))};
+                  percent()(kPositionalShare), percent()(kRarestShare))};
   HeadGrid grid;
   using Head = HeadHabits;
   for (const Head& head : it.heads) {

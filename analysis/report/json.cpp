@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <string_view>
 #include <tuple>
 
@@ -71,15 +70,6 @@ struct Members {
     Json members = Json::object();
     for (std::size_t m = 0; m < values.size(); ++m) members[metrics[m].key] = json_of(values[m]);
     return members;
-  }
-
-  Json json_of(const TestSet& it) const {
-    return {{"source", it.source},
-            {"target", it.target},
-            {"sentences", it.sentences},
-            {"source_words", it.source_words},
-            {"target_words", it.target_words},
-            {"gold", it.gold.empty() ? Json(nullptr) : Json(it.gold)}};
   }
 
   Json json_of(const Quality& it) const {

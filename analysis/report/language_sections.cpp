@@ -12,14 +12,10 @@ class LanguageSections : public SectionMaker {
 
   std::vector<Section> sections() const {
     const TestText& test = all_.test;
-    std::vector<Section> all =
-        measured_sections(all_,
-                          fmt::format("Test text: {}, {} with {} words and {} bytes.", test.files,
-                                      counted(test.documents, "document"), fixed(test.words), fixed(test.bytes)),
-                          "5 and 6", cost());
-    all.push_back(where());
-    all.push_back(why());
-    return all;
+    return measured_sections(all_,
+                             fmt::format("Test text: {}, {} with {} words and {} bytes.", test.files,
+                                         counted(test.documents, "document"), fixed(test.words), fixed(test.bytes)),
+                             "5 and 6", cost(), {where(), why()});
   }
 
  private:

@@ -2,7 +2,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <functional>
+#include <cmath>
 #include <iterator>
 #include <ranges>
 #include <set>
@@ -119,6 +119,18 @@ class Measured : public SectionMaker {
     add("perplexity_piece", "Perplexity by piece", &Quality::perplexity_piece, it_.equal_vocabularies);
     add("perplexity_word", "Perplexity by word", &Quality::perplexity_word, true);
     return all;
+  }
+
+  // Marks the best of `values`, which are parallel to the rows, in column `column`; none if all are equal. Values that
+  // are not finite are ignored.
+  static void mark_best(Table& table, std::size_t column, const std::vector<double>& values, bool higher_is_better) {
+    std::vector<double> measured;
+    std::ranges::copy_if(values, std::back_inserter(measured), [](double value) { return std::isfinite(value); });
+    if (measured.empty()) return;
+    const auto [least, greatest] = std::ranges::minmax(measured);
+    if (!(least < greatest)) return;
+    const double best = higher_is_better ? greatest : least;
+    for (std::size_t row = 0; row < values.size(); ++row) table.rows[row][column].is_best = values[row] == best;
   }
 
   Section quality() const {
@@ -345,71 +357,13 @@ class Measured : public SectionMaker {
   }
 };
 
-class TranslationCost : public SectionMaker {
- public:
-  using SectionMaker::SectionMaker;
-
-  Section cost() const {
-    Section section{
-        "cost", "3. Cost",
-        "Cost of the first run of each system. Times depend on the machine and on its other load; parameters and "
-        "operations do not."};
-    Table table{"Cost of training and translation", by_system({{"Quantity", false}})};
-    add_cost(table, "Parameters", &Cost::parameters, 0);
-    if (it_.equal_vocabularies) {
-      add_cost(table, "Operations of a forward pass per target token", &Cost::flops_per_token);
-    } else {
-      add_cost(table, "Operations of a forward pass per sentence", &Cost::flops_per_sentence);
-      add_cost(table, "Target pieces per word of the references", &Cost::pieces_per_word, 2);
-    }
-    add_training_costs(table);
-    if (it_.equal_vocabularies) {
-      add_cost(table, "Translation: target tokens per second", &Cost::translation_tokens_per_second, 0);
-    } else {
-      add_cost(table, "Translation: sentences per second", &Cost::translation_sentences_per_second, 1);
-    }
-    section.add(std::move(table));
-    if (!it_.equal_vocabularies) {
-      section.add(
-          Paragraph{"The vocabularies differ: a target token is a piece of the system's own vocabulary, so numbers of "
-                    "tokens and tokens per second cannot be compared between systems."});
-    }
-    add_only_texts(section, "Their cost is not measured");
-
-    std::vector<BreakdownGroup> lengths;
-    for (std::size_t s = 0; s < systems().size(); ++s) {
-      for (const LengthTime& time : systems()[s].runs.front().cost.by_length) {
-        auto group = std::ranges::find(lengths, time.length, &BreakdownGroup::name);
-        if (group == lengths.end()) group = lengths.insert(group, BreakdownGroup{.name = time.length});
-        group->values.resize(systems().size());
-        group->values[s] = Estimate{time.milliseconds, kNotMeasured, kNotMeasured};
-      }
-    }
-    const std::string measure = "Milliseconds per sentence, batch of one";
-    section.add(by_group("Translation time by source length",
-                         "The growth of the translation time with the length of the source sentence.", measure,
-                         {measure, {{"Source words", false}}}, lengths, 1),
-                "The translation time of single sentences was not measured.");
-    return section;
-  }
-};
-
 }  // namespace
 
 std::vector<Section> measured_sections(const ComparedSystems& compared, const std::string& test_set,
-                                       const std::string& later, Section cost) {
-  return Measured(compared).sections(test_set, later, std::move(cost));
-}
-
-std::vector<Section> translation_sections(const Comparison& comparison) {
-  const TestSet& test = comparison.test;
-  return measured_sections(
-      comparison,
-      fmt::format("Test set: {} and {}, {} with {} source words and {} reference words. {}", test.source, test.target,
-                  counted(test.sentences, "sentence"), fixed(test.source_words), fixed(test.target_words),
-                  test.gold.empty() ? "There are no gold links, so no alignment error rate."
-                                    : "Gold links between words: " + test.gold + "."),
-      "5 to 8", TranslationCost(comparison).cost());
+                                       const std::string& later, Section cost, const std::vector<Section>& rest) {
+  std::vector<Section> all = Measured(compared).sections(test_set, later, std::move(cost));
+  all.insert(all.end(), rest.begin(), rest.end());
+  return all;
 }
 
 }  // namespace attend

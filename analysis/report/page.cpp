@@ -3,18 +3,22 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <string_view>
 #include <utility>
 
 #include "analysis/report/characters.hpp"
-#include "analysis/report/page_files.hpp"
 #include "analysis/report/section_parts.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 
 namespace attend {
+
+// The files of page/, embedded at build time (embed.cmake); the hash is hexadecimal.
+namespace page_files {
+extern const std::string_view kReportHtml, kSentencesHtml, kReportCss, kReportJs, kReportJsSha256;
+}
+
 namespace {
 
 constexpr std::size_t kRowsBeside = 12;
@@ -138,24 +142,22 @@ std::string filled(std::string_view page, const Values& values) {
   }
 }
 
-std::string bytes_of_hex(std::string_view digits) {
-  const auto value = [](char digit) { return digit <= '9' ? digit - '0' : digit - 'a' + 10; };
+std::string bytes_of_hex(const std::string& digits) {
   std::string bytes;
-  for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
-    bytes += static_cast<char>(value(digits[i]) * 16 + value(digits[i + 1]));
-  }
+  for (std::size_t i = 0; i < digits.size(); i += 2) bytes += static_cast<char>(std::stoi(digits.substr(i, 2), {}, 16));
   return bytes;
 }
 
 std::string whole(const std::string& title, const std::string& navigation, const std::string& content,
                   const std::string& foot) {
-  return filled(page_files::kReportHtml, {{"title", escaped(title)},
-                                          {"style", page_files::kReportCss},
-                                          {"navigation", navigation},
-                                          {"content", content},
-                                          {"foot", escaped(foot)},
-                                          {"script", page_files::kReportJs},
-                                          {"script-hash", base64(bytes_of_hex(page_files::kReportJsSha256))}});
+  return filled(page_files::kReportHtml,
+                {{"title", escaped(title)},
+                 {"style", page_files::kReportCss},
+                 {"navigation", navigation},
+                 {"content", content},
+                 {"foot", escaped(foot)},
+                 {"script", page_files::kReportJs},
+                 {"script-hash", base64(bytes_of_hex(std::string(page_files::kReportJsSha256)))}});
 }
 
 // The sentences with their attention, for report.js.

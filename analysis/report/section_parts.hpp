@@ -120,9 +120,6 @@ class SectionMaker {
   const std::vector<System>& systems() const { return it_.systems; }
   const std::string& name(std::size_t s) const { return it_.systems[s].name; }
   const std::string& metric() const { return it_.metrics[0].name; }  // the main one
-  // Marks the best of `values`, which are parallel to the rows, in column `column`; none if all are equal. Values that
-  // are not finite are ignored.
-  static void mark_best(Table& table, std::size_t column, const std::vector<double>& values, bool higher_is_better);
   // These columns, then one for each system.
   std::vector<Column> by_system(std::vector<Column> first, bool is_number = true) const;
 
@@ -166,12 +163,10 @@ class SectionMaker {
   Table accuracy_tests(const ContrastSet& set) const;
 };
 
-// The facts, with a sentence about the test set, and sections 1 to 4, of which the third is `cost`. `later` names the
-// sections that describe first runs: "5 to 8".
+// The facts, with a sentence about the test set, sections 1 to 4, of which the third is `cost`, and the `rest`. `later`
+// names the sections that describe first runs: "5 to 8".
 std::vector<Section> measured_sections(const ComparedSystems& compared, const std::string& test_set,
-                                       const std::string& later, Section cost);
-std::vector<Section> translation_sections(const Comparison& comparison);  // the facts, and sections 1 to 4
-std::vector<Section> reason_sections(const Comparison& comparison);       // sections 5 to 7
+                                       const std::string& later, Section cost, const std::vector<Section>& rest);
 
 // The result of a test between two systems, in words.
 

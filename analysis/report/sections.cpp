@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <limits>
 #include <set>
 #include <string_view>
 
@@ -21,37 +19,6 @@ void record_making(Making& making) {
 }
 
 namespace {
-
-SentenceSection sentence_section(const Comparison& comparison) {
-  SentenceSection section{.title = "8. Sentences",
-                          .shown = {.views = {"The reference", "Its own translation"}, .metrics = comparison.metrics},
-                          .first = {"The first sentences", {{"Sentence"}, {"Source", false}, {"Reference", false}}},
-                          .left_out = static_cast<std::size_t>(comparison.attention_left_out),
-                          .remedy = "attend attention RUN"};
-  for (std::size_t s = 0; s < comparison.systems.size(); ++s) {
-    const std::string& name = comparison.systems[s].name;
-    section.first.columns.push_back({name, false});
-    ShownSystem& shown = section.shown.systems.emplace_back(ShownSystem{.name = name});
-    if (s >= comparison.attention.size()) continue;
-    if (const HeadStatistics* head = opening_head(comparison.attention[s])) {
-      shown.layer = head->layer;
-      shown.head = head->head;
-    }
-  }
-  for (const Sentence& sentence : comparison.sentences) {
-    ShownSentence& shown = section.shown.sentences.emplace_back(ShownSentence{sentence.source, sentence.reference});
-    std::vector<TableCell> row{std::to_string(section.shown.sentences.size()), sentence.source, sentence.reference};
-    for (std::size_t s = 0; s < sentence.systems.size(); ++s) {
-      const SystemSentence& system = sentence.systems[s];
-      row.emplace_back(system.text);
-      shown.outputs.push_back({system.text, system.scores, system.log_prob});
-      if (system.reference) shown.maps.push_back({s, 0, &*system.reference});
-      if (system.own) shown.maps.push_back({s, 1, &*system.own});
-    }
-    if (section.first.rows.size() < kFirstSentences) section.first.rows.push_back(std::move(row));
-  }
-  return section;
-}
 
 // Scores that are equal may differ by the rounding of their sums.
 bool is_zero(double difference) { return std::abs(difference) < 1e-9; }
@@ -90,17 +57,6 @@ std::string interval(const std::optional<Estimate>& estimate, int decimals) {
 
 std::string p_value(double p, bool is_least) {
   return !std::isfinite(p) ? "–" : p < 0.001 ? "< 0.001" : (is_least ? "≤ " : "") + fixed(p, 3);
-}
-
-void SectionMaker::mark_best(Table& table, std::size_t column, const std::vector<double>& values,
-                             bool higher_is_better) {
-  std::vector<double> measured;
-  std::ranges::copy_if(values, std::back_inserter(measured), [](double value) { return std::isfinite(value); });
-  if (measured.empty()) return;
-  const auto [least, greatest] = std::ranges::minmax(measured);
-  if (!(least < greatest)) return;
-  const double best = higher_is_better ? greatest : least;
-  for (std::size_t row = 0; row < values.size(); ++row) table.rows[row][column].is_best = values[row] == best;
 }
 
 std::string listed(const std::vector<std::string>& names) {
@@ -297,19 +253,6 @@ std::string verdict_of(const PairTest& test, const std::string& a, const std::st
                             seeds.p_holm < kSignificant ? "a significant difference" : "which is not significant");
 }
 
-const HeadStatistics* opening_head(const std::vector<HeadStatistics>& heads) {
-  if (heads.empty()) return nullptr;
-  const auto error = [](const HeadStatistics& head) {
-    return head.alignment_error.value_or(std::numeric_limits<double>::infinity());
-  };
-  const HeadStatistics& best = *std::ranges::min_element(heads, {}, error);
-  if (best.alignment_error) return &best;
-  const std::int64_t layer = std::ranges::max(heads, {}, &HeadStatistics::layer).layer;
-  const auto is_mean = [&](const HeadStatistics& head) { return head.layer == layer && head.head < 0; };
-  const auto mean = std::ranges::find_if(heads, is_mean);
-  return mean == heads.end() ? &heads.back() : &*mean;  // a layer with one head has no mean
-}
-
 void Section::add(Block block) { blocks.push_back(std::move(block)); }
 
 void Section::add(Table table, const std::string& why_none) {
@@ -318,12 +261,6 @@ void Section::add(Table table, const std::string& why_none) {
 
 void Section::add(Figure figure, const std::string& why_none) {
   add(figure.numbers.rows.empty() ? Block(Paragraph{why_none}) : Block(std::move(figure)));
-}
-
-SectionReport section_report(const Comparison& comparison) {
-  std::vector<Section> sections = translation_sections(comparison);
-  std::ranges::move(reason_sections(comparison), std::back_inserter(sections));
-  return {comparison_title(comparison), std::move(sections), made_by(comparison) + ".", sentence_section(comparison)};
 }
 
 namespace {

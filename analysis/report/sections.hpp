@@ -95,10 +95,6 @@ SectionReport section_report(const LanguageComparison& comparison);
 // The comparison's facts, then sections 1 to 7; of pretrained encoders, 1 to 6. Refers to attention as the first one.
 SectionReport section_report(const TaskComparison& comparison);
 
-// The head at which section 8 opens: the one with the lowest alignment error rate or, without gold links, the mean of
-// the last layer's heads. Null without attention.
-const HeadStatistics* opening_head(const std::vector<HeadStatistics>& heads);
-
 // report.md: the sentences and tables of the page, without its charts and its attention.
 
 std::string report_markdown(const SectionReport& report);

@@ -10,7 +10,9 @@
 #include "core/text.hpp"
 
 namespace attend {
+namespace {
 
+// A zlib stream (RFC 1950), which a browser's DecompressionStream("deflate") reads.
 std::string deflated(std::string_view bytes) {
   uLongf size = compressBound(bytes.size());
   std::string stream(size, '\0');
@@ -20,8 +22,6 @@ std::string deflated(std::string_view bytes) {
   stream.resize(size);
   return stream;
 }
-
-namespace {
 
 using nlohmann::ordered_json;
 
@@ -92,19 +92,17 @@ PackedSentences packed(const ShownSentences& shown) {
                       {"target", number_of(it.target, pieces)}});
       weights += as_text(it.weights);
     }
-    if (!maps.empty() && pack.without_for_budget == 0) {
-      const std::string stream = deflated(weights);
-      if (fits_page(streams.size() + stream.size())) {
+    if (!maps.empty()) {
+      const std::string stream = pack.without_for_budget == 0 ? deflated(weights) : std::string();
+      if (!stream.empty() && fits_page(streams.size() + stream.size())) {
         record["pieces"] = pieces;
         record["maps"] = maps;
         record["at"] = {streams.size(), stream.size()};
         streams += stream;
         ++pack.with_attention;
       } else {
-        pack.without_for_budget = 1;
+        ++pack.without_for_budget;
       }
-    } else if (!maps.empty()) {
-      ++pack.without_for_budget;
     }
     texts["sentences"].push_back(std::move(record));
   }

@@ -27,10 +27,6 @@
 
 namespace attend {
 
-// zlib streams (RFC 1950), which a browser's DecompressionStream("deflate") reads.
-
-std::string deflated(std::string_view bytes);
-
 inline std::string_view as_text(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 
 #include "analysis/report/characters.hpp"
@@ -20,14 +19,10 @@ class TaskSections : public SectionMaker {
 
   std::vector<Section> sections() const {
     const TaskTest& test = all_.test;
-    std::vector<Section> all =
-        measured_sections(all_,
-                          fmt::format("Test set: {}, {}: {} with {} {}s.", test.files, test.task,
-                                      counted(test.records, it_.units.segment), fixed(test.words), it_.units.word),
-                          is_masked() ? "5 and 6" : "5 to 7", cost());
-    all.push_back(where());
-    all.push_back(why());
-    return all;
+    return measured_sections(all_,
+                             fmt::format("Test set: {}, {}: {} with {} {}s.", test.files, test.task,
+                                         counted(test.records, it_.units.segment), fixed(test.words), it_.units.word),
+                             is_masked() ? "5 and 6" : "5 to 7", cost(), {where(), why()});
   }
 
   SentenceSection texts() const {

@@ -1,10 +1,11 @@
-// Sections 5 to 7: breakdowns, possible causes, and probes.
+// The sections of a comparison of translation runs.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <ranges>
 
@@ -95,13 +96,111 @@ Figure depth_figure(const Comparison& comparison) {
   return figure;
 }
 
-class Reasons : public SectionMaker {
+class TranslationSections : public SectionMaker {
  public:
-  explicit Reasons(const Comparison& comparison) : SectionMaker(comparison), all_(comparison) {}
+  explicit TranslationSections(const Comparison& comparison) : SectionMaker(comparison), all_(comparison) {}
 
-  std::vector<Section> sections() const { return {where(), why(), probes()}; }
+  std::vector<Section> sections() const {
+    const TestSet& test = all_.test;
+    return measured_sections(
+        all_,
+        fmt::format("Test set: {} and {}, {} with {} source words and {} reference words. {}", test.source, test.target,
+                    counted(test.sentences, "sentence"), fixed(test.source_words), fixed(test.target_words),
+                    test.gold ? "Gold links between words: " + *test.gold + "."
+                              : "There are no gold links, so no alignment error rate."),
+        "5 to 8", cost(), {where(), why(), probes()});
+  }
+
+  SentenceSection sentences() const {
+    SentenceSection section{.title = "8. Sentences",
+                            .shown = {.views = {"The reference", "Its own translation"}, .metrics = it_.metrics},
+                            .first = {"The first sentences", {{"Sentence"}, {"Source", false}, {"Reference", false}}},
+                            .left_out = static_cast<std::size_t>(all_.attention_left_out),
+                            .remedy = "attend attention RUN"};
+    for (std::size_t s = 0; s < systems().size(); ++s) {
+      section.first.columns.push_back({name(s), false});
+      ShownSystem& shown = section.shown.systems.emplace_back(ShownSystem{.name = name(s)});
+      if (s >= all_.attention.size()) continue;
+      if (const HeadStatistics* head = opening_head(all_.attention[s])) {
+        shown.layer = head->layer;
+        shown.head = head->head;
+      }
+    }
+    for (const Sentence& sentence : all_.sentences) {
+      ShownSentence& shown = section.shown.sentences.emplace_back(ShownSentence{sentence.source, sentence.reference});
+      std::vector<TableCell> row{std::to_string(section.shown.sentences.size()), sentence.source, sentence.reference};
+      for (std::size_t s = 0; s < sentence.systems.size(); ++s) {
+        const SystemSentence& system = sentence.systems[s];
+        row.emplace_back(system.text);
+        shown.outputs.push_back({system.text, system.scores, system.log_prob});
+        if (system.reference) shown.maps.push_back({s, 0, &*system.reference});
+        if (system.own) shown.maps.push_back({s, 1, &*system.own});
+      }
+      if (section.first.rows.size() < kFirstSentences) section.first.rows.push_back(std::move(row));
+    }
+    return section;
+  }
 
  private:
+  // The head at which section 8 opens: the one with the lowest alignment error rate or, without gold links, the mean of
+  // the last layer's heads. Null without attention.
+  static const HeadStatistics* opening_head(const std::vector<HeadStatistics>& heads) {
+    if (heads.empty()) return nullptr;
+    const auto error = [](const HeadStatistics& head) {
+      return head.alignment_error.value_or(std::numeric_limits<double>::infinity());
+    };
+    const HeadStatistics& best = *std::ranges::min_element(heads, {}, error);
+    if (best.alignment_error) return &best;
+    const std::int64_t layer = std::ranges::max(heads, {}, &HeadStatistics::layer).layer;
+    const auto is_mean = [&](const HeadStatistics& head) { return head.layer == layer && head.head < 0; };
+    const auto mean = std::ranges::find_if(heads, is_mean);
+    return mean == heads.end() ? &heads.back() : &*mean;  // a layer with one head has no mean
+  }
+
+  Section cost() const {
+    Section section{
+        "cost", "3. Cost",
+        "Cost of the first run of each system. Times depend on the machine and on its other load; parameters and "
+        "operations do not."};
+    Table table{"Cost of training and translation", by_system({{"Quantity", false}})};
+    add_cost(table, "Parameters", &Cost::parameters, 0);
+    if (it_.equal_vocabularies) {
+      add_cost(table, "Operations of a forward pass per target token", &Cost::flops_per_token);
+    } else {
+      add_cost(table, "Operations of a forward pass per sentence", &Cost::flops_per_sentence);
+      add_cost(table, "Target pieces per word of the references", &Cost::pieces_per_word, 2);
+    }
+    add_training_costs(table);
+    if (it_.equal_vocabularies) {
+      add_cost(table, "Translation: target tokens per second", &Cost::translation_tokens_per_second, 0);
+    } else {
+      add_cost(table, "Translation: sentences per second", &Cost::translation_sentences_per_second, 1);
+    }
+    section.add(std::move(table));
+    if (!it_.equal_vocabularies) {
+      section.add(
+          Paragraph{"The vocabularies differ: a target token is a piece of the system's own vocabulary, so numbers of "
+                    "tokens and tokens per second cannot be compared between systems."});
+    }
+    add_only_texts(section, "Their cost is not measured");
+
+    std::vector<BreakdownGroup> lengths;
+    for (std::size_t s = 0; s < systems().size(); ++s) {
+      for (const LengthTime& time : systems()[s].runs.front().cost.by_length) {
+        auto group = std::ranges::find(lengths, time.length, &BreakdownGroup::name);
+        if (group == lengths.end()) group = lengths.insert(group, BreakdownGroup{.name = time.length});
+        group->values.resize(systems().size());
+        group->values[s] = Estimate{time.milliseconds, kNotMeasured, kNotMeasured};
+      }
+    }
+    const std::string measure = "Milliseconds per sentence, batch of one";
+    section.add(by_group("Translation time by source length",
+                         "The growth of the translation time with the length of the source sentence.", measure,
+                         {measure, {{"Source words", false}}}, lengths, 1),
+                "The translation time of single sentences was not measured.");
+    return section;
+  }
+
   Section where() const {
     Section section{"where", "5. Breakdown",
                     "One measure by groups of sentences or words, then the n-grams and the sentences in which the "
@@ -347,6 +446,9 @@ class Reasons : public SectionMaker {
 
 }  // namespace
 
-std::vector<Section> reason_sections(const Comparison& comparison) { return Reasons(comparison).sections(); }
+SectionReport section_report(const Comparison& comparison) {
+  const TranslationSections made(comparison);
+  return {comparison_title(comparison), made.sections(), made_by(comparison) + ".", made.sentences()};
+}
 
 }  // namespace attend
