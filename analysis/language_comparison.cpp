@@ -192,7 +192,7 @@ class LanguageMeasurement : ComparedRuns<TrainedLanguageRun, LanguageComparison>
     for (const PairsFile& file : contrasts_) {
       std::vector<std::optional<std::vector<PairLogProbs>>> scores;
       for (const SystemRuns& system : systems_) {
-        log::info("{}: {} minimal pairs of {}", system.name, file.pairs.size(), file.name);
+        log::info("{}: {} of {}", system.name, counted(std::ssize(file.pairs), "minimal pair"), file.name);
         scores.emplace_back(score_each(first_run(system).run, file.pairs, {.workers = 1}));
       }
       result_.contrasts.push_back(contrast_set(file, scores));
