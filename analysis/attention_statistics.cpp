@@ -1,11 +1,8 @@
 #include "analysis/attention_statistics.hpp"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <string>
 #include <utility>
 
 #include "analysis/attention_output.hpp"
@@ -127,14 +124,14 @@ std::size_t weights_of(const Sentence& sentence) {
 
 }  // namespace
 
-void add_attention(Comparison& comparison, const std::vector<const TranslationRun*>& models,
-                   const KeptAttentionConfig& config) {
+void add_attention(Comparison& comparison, const std::vector<const TranslationRun*>& models, double threshold,
+                   bool all) {
   std::vector<Sentence>& sentences = comparison.sentences;
   std::size_t packed = 0, weights = 0;
   for (std::size_t begin = 0; begin < sentences.size(); begin += kBlock) {
     const std::size_t end = std::min(begin + kBlock, sentences.size());
-    add_maps(sentences, begin, end, models, config.threshold);
-    if (config.all) continue;
+    add_maps(sentences, begin, end, models, threshold);
+    if (all) continue;
     for (std::size_t i = begin; i < end; ++i) {
       packed += attention_bytes(sentences[i]);
       weights += weights_of(sentences[i]);

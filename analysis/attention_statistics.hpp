@@ -54,16 +54,12 @@ std::vector<HeadStatistics> attention_statistics(const TranslationRun& run, cons
 // The attention of the compared sentences that a report keeps. A sentence has weights of all layers and heads for two
 // texts of every system, so those of a large test set would not fit into memory.
 
-struct KeptAttentionConfig {
-  double threshold = 0;  // of search: weights below are cut
-  bool all = false;      // of every sentence, whatever its size
-};
-
 // Adds the maps of the first sentences, until the page holds no more (kAttentionBudget) or their weights take
-// kMostKeptWeights bytes, and counts the sentences left out. `models` is parallel to the systems; null without a model.
-// Interrupted after SIGINT or SIGTERM.
+// kMostKeptWeights bytes, and counts the sentences left out; or of `all`, whatever their size. `models` is parallel to
+// the systems; null without a model. Weights below the threshold are cut as in search. Interrupted after SIGINT or
+// SIGTERM.
 inline constexpr std::size_t kMostKeptWeights = std::size_t{32} << 20;
-void add_attention(Comparison& comparison, const std::vector<const TranslationRun*>& models,
-                   const KeptAttentionConfig& config);
+void add_attention(Comparison& comparison, const std::vector<const TranslationRun*>& models, double threshold,
+                   bool all);
 
 }  // namespace attend

@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <string_view>
 #include <tuple>
 
 #include "analysis/attention_statistics.hpp"
@@ -64,11 +63,11 @@ class Measurement : ComparedRuns<TrainedRun, Comparison> {
       const ScoreTally& references = outputs_[number].references;
       run.quality.perplexity_piece = references.perplexity_by_piece();
       run.quality.perplexity_word = references.perplexity_by_word();
-      run.cost = cost_of(runs_[number], outputs_[number], set_.sources, config_.translator);
+      add_cost_of_translation(run.cost, runs_[number], outputs_[number], set_.sources, config_.translator);
       run.watched = runs_[number].watched;
     });
     break_down();
-    measure_contrasts();
+    measure_contrasts(scoring());
     explain();
     if (config_.probe) probe();
     add_sentences();
@@ -106,14 +105,12 @@ class Measurement : ComparedRuns<TrainedRun, Comparison> {
 
   void read_scores() {
     const std::vector<GivenSystem> named = parse_named_files("--scores", "COMET=scores.txt", config_.scores);
-    given_scores_.reserve(named.size());  // rows refer to them
     for (const GivenSystem& given : named) {
       if (std::ranges::find(result_.metrics, given.name, &ComparedMetric::name) != result_.metrics.end()) {
         throw UserError(fmt::format("--scores {}={}: a metric has this name", given.name, given.file),
                         "give the scores another name");
       }
-      const GivenScores& scores =
-          given_scores_.emplace_back(given.name, given.file, num_outputs(), set_.sources.size());
+      const GivenScores& scores = given_scores_.emplace_back(given.file, num_outputs(), set_.sources.size());
       result_.metrics.push_back({.key = "scores." + given.name,
                                  .name = given.name,
                                  .lower_is_better = std::ranges::count(config_.lower_is_better, given.name) > 0,
@@ -178,12 +175,7 @@ class Measurement : ComparedRuns<TrainedRun, Comparison> {
                                               std::tuple("references", scored.cut_targets, kMostPieces)}) {
         if (cut.count > 0) notes.push_back(fmt::format("{}, {}: {}.", system.name, side, cut.report(pieces)));
       }
-      if (outputs.unknown_pieces == 0) continue;
-      notes.push_back(fmt::format(
-          "{}: its vocabulary lacks {:.1f} % of the pieces of the references. Each is read as <unk>, a single piece "
-          "that is easy to predict, so the perplexities are too low to be compared with those of a vocabulary that can "
-          "spell every word.",
-          system.name, 100 * static_cast<double>(outputs.unknown_pieces) / static_cast<double>(scored.pieces)));
+      note_unknown(system, outputs.unknown_pieces, scored.pieces, "the perplexities");
     }
   }
 
@@ -211,18 +203,6 @@ class Measurement : ComparedRuns<TrainedRun, Comparison> {
     result_.where.push_back(by_copying(set_));
     result_.where.push_back(by_position(set_));
     result_.ngrams = ngram_differences(set_);
-  }
-
-  void measure_contrasts() {
-    for (const PairsFile& file : contrasts_) {
-      std::vector<std::optional<std::vector<PairLogProbs>>> scores(systems_.size());
-      for (std::size_t s = 0; s < systems_.size(); ++s) {
-        if (!has_model(systems_[s])) continue;
-        log::info("{}: {} of {}", systems_[s].name, counted(std::ssize(file.pairs), "minimal pair"), file.name);
-        scores[s] = score_each(first_run(systems_[s]).run, file.pairs, scoring());
-      }
-      result_.contrasts.push_back(contrast_set(file, scores));
-    }
   }
 
   // Section 6: each system's first run scores all translations, and searches with several beams.
@@ -311,8 +291,7 @@ class Measurement : ComparedRuns<TrainedRun, Comparison> {
       const bool attends = !result_.attention[system].empty();
       models.push_back(attends ? &first_run(systems_[system]).run : nullptr);
     }
-    add_attention(result_, models,
-                  {.threshold = config_.translator.search.attention_threshold, .all = config_.all_attention});
+    add_attention(result_, models, config_.translator.search.attention_threshold, config_.all_attention);
   }
 
   const CutWeights cut_{config_.translator.search.attention_threshold};
@@ -320,7 +299,6 @@ class Measurement : ComparedRuns<TrainedRun, Comparison> {
   std::vector<GivenScores> given_scores_;  // in result_.metrics and scored_ after metrics_
   TranslatedSet set_;
   ComparedInputs inputs_;
-  std::vector<PairsFile> contrasts_;
   std::vector<NamedSearch> searches_;
   std::vector<SystemOutputs> outputs_;
 };

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
-#include <string_view>
 #include <utility>
 
+#include "analysis/pair_tests.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "data/text/documents.hpp"
@@ -73,23 +73,21 @@ ComparedInputs read_compared_inputs(const Lines& test, const GoldConfig& gold, c
   return inputs;
 }
 
-GivenScores::GivenScores(std::string name, const std::string& file, std::size_t outputs, std::size_t sentences)
-    : name_(std::move(name)) {
+GivenScores::GivenScores(const std::string& file, std::size_t outputs, std::size_t sentences) {
   const std::string expected = fmt::format(
       "give a line for each sentence of the test set, with a number for each run, then each --hypothesis, "
       "then each --search: {}",
       counted(static_cast<std::int64_t>(outputs), "number"));
   LineReader reader(file);
   for (std::string line; reader.next(line);) {
-    const std::string at = fmt::format("{}:{}", name_of_input(file), scores_.size() + 1);
     std::vector<double>& scores = scores_.emplace_back();
     for (const std::string_view word : metrics::split_words(line)) {
       const std::optional<double> score = parse_number<double>(word);
-      if (!score) throw UserError(fmt::format("{}: {} is not a finite number", at, word), expected);
+      if (!score) reader.refuse(fmt::format("{} is not a finite number", word), expected);
       scores.push_back(*score);
     }
     if (scores.size() != outputs) {
-      throw UserError(fmt::format("{}: {}, expected {}", at, counted(std::ssize(scores), "number"), outputs), expected);
+      reader.refuse(fmt::format("{}, expected {}", counted(std::ssize(scores), "number"), outputs), expected);
     }
   }
   if (scores_.size() != sentences) {
@@ -100,7 +98,7 @@ GivenScores::GivenScores(std::string name, const std::string& file, std::size_t 
 }
 
 metrics::Rows GivenScores::rows(std::size_t output) const {
-  metrics::Rows rows(*this);
+  metrics::Rows rows(kMean);
   for (const std::vector<double>& scores : scores_) rows.append(std::vector<double>{scores[output], 1});
   return rows;
 }

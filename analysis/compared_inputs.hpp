@@ -48,24 +48,18 @@ ComparedInputs read_compared_inputs(const std::vector<std::string>& test, const 
 //     0.81 0.79
 //     0.64 0.70
 //     0.92 0.88       0.79 and 0.79: no difference
-class GivenScores : public metrics::Measure {
+class GivenScores {
  public:
   // Reads lines of a number for each output, between white space. UserError naming the file and the line for other
   // lines, numbers that are not finite, and a number of lines that is not `sentences`.
-  GivenScores(std::string name, const std::string& file, std::size_t outputs, std::size_t sentences);
+  GivenScores(const std::string& file, std::size_t outputs, std::size_t sentences);
 
-  // Rows of a score and 1.
-  std::size_t width() const override { return 2; }
-  double value(std::span<const double> statistics) const override { return statistics[0] / statistics[1]; }
-  std::string name() const override { return name_; }
-
-  // Of one output's sentences; refers to this object.
+  // Rows (score, 1) of one output's sentences.
   metrics::Rows rows(std::size_t output) const;
   // So many that scores up to 1 keep four digits: 2, or 4.
   int decimals() const;
 
  private:
-  std::string name_;
   std::vector<std::vector<double>> scores_;  // [sentence][output]
 };
 

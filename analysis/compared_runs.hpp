@@ -1,19 +1,24 @@
 // What every comparison of runs does alike, whatever kind of model they have.
 #pragma once
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "analysis/compare.hpp"
 #include "analysis/pair_tests.hpp"
 #include "analysis/run_groups.hpp"
 #include "core/error.hpp"
+#include "core/log.hpp"
 #include "core/process.hpp"
+#include "core/text.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/device.hpp"
 
@@ -72,9 +77,27 @@ class ComparedRuns {
                       std::back_inserter(result_.notes));
   }
 
-  // The files in which words are counted, or a note why there are none.
+  // The files in which words are counted: --train, or else the training text of the first run; none, with a note, if
+  // that has a fault.
   std::vector<std::string> training_text() {
-    return training_text_or_note(config_.train, conditions_of(runs_), result_.notes);
+    if (!config_.train.empty()) return config_.train;
+    std::string fault = "no training text is given (--train)";
+    if (!runs_.empty()) {
+      const RunConditions first = conditions_of(runs_.front());
+      fault = fault_of_training_text(first);
+      if (fault.empty()) return first.train;
+    }
+    result_.notes.push_back(fmt::format("Words are not grouped by their frequency: {}.", fault));
+    return {};
+  }
+
+  // Notes that the vocabulary of a system lacks `unknown` of the pieces, if any, which makes `numbers` too low.
+  void note_unknown(const SystemRuns& system, std::int64_t unknown, std::int64_t pieces, std::string_view numbers) {
+    if (unknown == 0) return;
+    result_.notes.push_back(fmt::format(
+        "{}: its vocabulary lacks {:.1f} % of the pieces of the {}. Each is read as <unk>, a single piece that is easy "
+        "to predict, so {} are too low to be compared with those of a vocabulary that can spell every word.",
+        system.name, 100 * static_cast<double>(unknown) / static_cast<double>(pieces), result_.units.text, numbers));
   }
 
   metrics::Resamples resamples(std::size_t segments) const {
@@ -107,12 +130,26 @@ class ComparedRuns {
     result_.levels = levels_reached(conditions_of(runs_), result_.systems);
   }
 
+  // The accuracy of the systems with a model on the pairs of each file.
+  void measure_contrasts(const ScoreConfig& scoring) {
+    for (const PairsFile& file : contrasts_) {
+      std::vector<std::optional<std::vector<PairLogProbs>>> scores(systems_.size());
+      for (std::size_t s = 0; s < systems_.size(); ++s) {
+        if (!has_model(systems_[s])) continue;
+        log::info("{}: {} of {}", systems_[s].name, counted(std::ssize(file.pairs), "minimal pair"), file.name);
+        scores[s] = score_each(first_run(systems_[s]).run, file.pairs, scoring);
+      }
+      result_.contrasts.push_back(contrast_set(file, scores));
+    }
+  }
+
   const CompareConfig& config_;
   std::vector<SomeRun> runs_;
   std::vector<SystemRuns> systems_;                // those without a model last
   std::size_t num_trained_ = 0;                    // systems with a model
   std::vector<std::string> files_;                 // of systems without a model
   std::vector<std::vector<ScoredOutput>> scored_;  // [output][metric]
+  std::vector<PairsFile> contrasts_;               // of --contrast
   Result result_;
 };
 

@@ -10,7 +10,6 @@
 #include "models/attention/recurrent_attention.hpp"
 #include "models/attention/relative_positions.hpp"
 #include "models/layers/layers.hpp"
-#include "models/layers/weights_io.hpp"
 
 namespace attend {
 namespace {
@@ -176,8 +175,8 @@ SystemOutputs translate_test_set(const TrainedRun& trained, const std::vector<st
   return outputs;
 }
 
-Cost cost_of(const TrainedRun& trained, const SystemOutputs& outputs, const std::vector<std::string>& sources,
-             const TranslatorConfig& config) {
+void add_cost_of_translation(Cost& cost, const TrainedRun& trained, const SystemOutputs& outputs,
+                             const std::vector<std::string>& sources, const TranslatorConfig& config) {
   const auto sentences = static_cast<double>(sources.size());
   const auto target_pieces = static_cast<double>(outputs.references.pieces);
   double source_pieces = 0;
@@ -185,14 +184,11 @@ Cost cost_of(const TrainedRun& trained, const SystemOutputs& outputs, const std:
     source_pieces += static_cast<double>(trained.run.tokenizers.src.encode(line).size()) + 1;
   }
   const double flops = flops_per_target_piece(trained.run, source_pieces / sentences, target_pieces / sentences);
-  Cost cost = trained.cost;
-  cost.parameters = count_parameters(*trained.run.model);
   cost.flops_per_token = flops;
   cost.flops_per_sentence = flops * target_pieces / sentences;
   cost.translation_tokens_per_second = static_cast<double>(outputs.pieces) / outputs.seconds;
   cost.translation_sentences_per_second = sentences / outputs.seconds;
   cost.by_length = times_by_length(trained, sources, config);
-  return cost;
 }
 
 }  // namespace attend

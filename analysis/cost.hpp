@@ -39,8 +39,9 @@ SystemOutputs translate_test_set(const TrainedRun& trained, const std::vector<st
                                  const std::vector<std::string>& references, const TranslatorConfig& translator,
                                  const ScoreConfig& scoring);
 
-// The whole cost. Translates the first sentences of each length once more, one at a time.
-Cost cost_of(const TrainedRun& trained, const SystemOutputs& outputs, const std::vector<std::string>& sources,
-             const TranslatorConfig& translator);
+// Adds the operations of a forward pass and the times of translation. Translates the first sentences of each length
+// once more, one at a time.
+void add_cost_of_translation(Cost& cost, const TrainedRun& trained, const SystemOutputs& outputs,
+                             const std::vector<std::string>& sources, const TranslatorConfig& translator);
 
 }  // namespace attend

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <iterator>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "analysis/explanations.hpp"
@@ -23,8 +22,6 @@
 #include "eval/translate.hpp"
 #include "models/attention/edits.hpp"
 #include "models/run/checkpoint_reader.hpp"
-#include "models/run/device.hpp"
-#include "models/run/run.hpp"
 #include "train/translation/guided_attention.hpp"
 
 namespace attend {
@@ -39,7 +36,7 @@ class EditedRun {
   metrics::Rows losses(const AttentionEdit& edit) const {
     ScoreConfig config = scoring_;
     config.edit = &edit;
-    return rows_of(loss_, losses_of(score(run_, given_.sources, given_.targets, config)));
+    return rows_of(losses_of(score(run_, given_.sources, given_.targets, config)));
   }
 
   metrics::Tally bleu(const AttentionEdit* edit) const {
@@ -72,15 +69,13 @@ class EditedRun {
       losses.push_back(losses_of(score(run_, {&source, 1}, {&target, 1}, config)).front());
       progress.add();
     }
-    progress.clear();
-    return rows_of(loss_, losses);
+    return rows_of(losses);
   }
 
  private:
   const TranslationRun& run_;
   const GivenTranslations& given_;
   const ScoreConfig& scoring_;
-  MeanLoss loss_;
   metrics::Bleu bleu_;
 };
 
@@ -126,19 +121,18 @@ Replacement replace_attention(const TranslationRun& run, const GivenTranslations
   return result;
 }
 
-void add_bleu(Silencing& silencing, std::span<const HeadPlace> heads, const TranslationRun& run,
+void add_bleu(Silencing& silencing, std::span<const HeadGradient> heads, const TranslationRun& run,
               const GivenTranslations& given, const ScoreConfig& scoring) {
   ensure(silencing.heads.size() == heads.size(), "the heads that were silenced");
   const EditedRun edited(run, given, scoring);
   const metrics::Tally whole = edited.bleu(nullptr);
   PairedChanges changes(whole, heads.size());
   WorkProgress progress({.unit = "heads", .total = std::ssize(heads)});
-  for (const HeadPlace& head : heads) {
+  for (const auto& [head, gradient] : heads) {
     const SilencedHeads silenced({&head, 1});
     changes.add(edited.bleu(&silenced));
     progress.add();
   }
-  progress.clear();
   const std::vector<TestedChange> tested = changes.tested();
   for (std::size_t h = 0; h < tested.size(); ++h) silencing.heads[h].bleu = tested[h];
   silencing.bleu = whole.value();
@@ -152,8 +146,6 @@ using torch::Tensor;
 constexpr double kSignificantTau = 0.05;
 constexpr std::int64_t kAdversarialTexts = 100;
 constexpr std::size_t kMostPiecesOfPair = 100;  // on each side
-
-void stop_if_requested() { signals::throw_if_stopped("the measurement of faithfulness was interrupted"); }
 
 class AgreementTally {
  public:
@@ -284,7 +276,6 @@ class FaithfulnessMeasurement {
     WorkProgress progress({.unit = "texts", .total = 2 * result_.texts});
     ExplanationTallies tallies(classifier.names());
     for (const Sample& text : texts) {
-      stop_if_requested();
       tallies.add(classifier.importance(text));
       progress.add();
     }
@@ -298,12 +289,10 @@ class FaithfulnessMeasurement {
       const std::span all(texts);
       for (const std::vector<const Sample*>& together :
            batches_by_length(adversarial ? all.first(num_adversarial) : all.subspan(num_adversarial))) {
-        stop_if_requested();
         std::ranges::copy(classifier.perturb(together, seed, adversarial), std::back_inserter(perturbed));
         progress.add(std::ssize(together));
       }
     }
-    progress.clear();
     result_.weights = summary_of(perturbed);
   }
 
@@ -321,7 +310,7 @@ class FaithfulnessMeasurement {
     std::int64_t read = 0;
     ParallelReader reader(config_.test[0], config_.test[1]);
     for (TextPair lines; read < config_.sentences && reader.next(lines); ++read) {
-      stop_if_requested();
+      signals::throw_if_stopped("the measurement of faithfulness was interrupted");
       const PiecePair pair = pair_in_pieces(run.tokenizers, lines.src, lines.tgt);
       progress.add();
       if (pair.source_pieces.empty() || pair.source_pieces.size() > most ||
@@ -334,7 +323,6 @@ class FaithfulnessMeasurement {
         tallies->add(position);
       }
     }
-    progress.clear();
     result_.texts = read - result_.left_out;
     if (!tallies) {
       throw UserError(fmt::format("{} and {}: no pair of lines with text of at most {} pieces", config_.test[0],

@@ -33,7 +33,7 @@ struct GivenTranslations {
 Replacement replace_attention(const TranslationRun& run, const GivenTranslations& given, const ScoreConfig& scoring);
 
 // Adds the BLEU of the run, and its change without each of `heads`, which are those of `silencing`.
-void add_bleu(Silencing& silencing, std::span<const HeadPlace> heads, const TranslationRun& run,
+void add_bleu(Silencing& silencing, std::span<const HeadGradient> heads, const TranslationRun& run,
               const GivenTranslations& given, const ScoreConfig& scoring);
 
 // The measurements of `attend faithfulness`: whether the weights of attention explain what a model predicts (Jain and

@@ -5,7 +5,6 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -26,7 +25,6 @@
 #include "eval/language_score.hpp"
 #include "eval/pair_attention.hpp"
 #include "models/attention/edits.hpp"
-#include "models/run/device.hpp"
 #include "models/run/new_run.hpp"
 #include "models/run/run.hpp"
 #include "train/translation/guided_attention.hpp"
@@ -103,7 +101,7 @@ class HeadMeasurement {
       return;
     }
     const GivenTranslations given = read_test();
-    const std::vector<HeadPlace> heads =
+    const std::vector<HeadGradient> heads =
         silence("the pieces of " + study_.test[1], run,
                 [&](const ScoreConfig& config) { return losses_of(score(run, given.sources, given.targets, config)); });
     show_gates(*run.model);
@@ -284,9 +282,9 @@ class HeadMeasurement {
 
   // Reads the trees, and returns the heads. Gradients are taken before the model is frozen.
   template <class SomeRun, class Losses>
-  std::vector<HeadPlace> silence(const std::string& of, const SomeRun& run, const Losses& losses) {
+  std::vector<HeadGradient> silence(const std::string& of, const SomeRun& run, const Losses& losses) {
     log::info("differentiating the loss by the gates of heads");
-    const std::vector<HeadGradient> heads = head_gradients(losses, study_.scoring);
+    std::vector<HeadGradient> heads = head_gradients(losses, study_.scoring);
     read_trees(run);
     log::info("silencing {}", counted(std::ssize(heads), "head"));
     report_.silencing = silence_heads(of, heads, [&](const AttentionEdit& edit) {
@@ -294,9 +292,7 @@ class HeadMeasurement {
       config.edit = &edit;
       return losses(config);
     });
-    std::vector<HeadPlace> places;
-    for (const HeadGradient& gradient : heads) places.push_back(gradient.head);
-    return places;
+    return heads;
   }
 
   const HeadStudy& study_;

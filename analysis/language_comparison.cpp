@@ -1,7 +1,5 @@
 // The measurements of `attend compare` for runs of `attend pretrain --objective causal`, on the documents of a test
 // text.
-#include <spdlog/fmt/fmt.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -42,12 +40,12 @@ class LanguageMeasurement : ComparedRuns<TrainedLanguageRun, LanguageComparison>
   explicit LanguageMeasurement(const CompareConfig& config) : ComparedRuns(config) {
     result_.units = {.segment = "document", .token = "token", .word = "word", .text = "test text"};
     result_.metrics = {{.key = "perplexity_word",
-                        .name = perplexity_.name(),
+                        .name = kPerplexityByWord.name(),
                         .lower_is_better = true,
                         .meaning = "exp(-log p / words)",
                         .decimals = 2},
                        {.key = "bits_per_byte",
-                        .name = bits_.name(),
+                        .name = kBitsPerByte.name(),
                         .lower_is_better = true,
                         .meaning = "-log2 p / bytes",
                         .decimals = 3}};
@@ -58,13 +56,15 @@ class LanguageMeasurement : ComparedRuns<TrainedLanguageRun, LanguageComparison>
     load_runs();
     for (TrainedLanguageRun& run : runs_) read(run);
     note_conditions();
-    note_unknown_pieces();
+    for (const SystemRuns& system : systems_) {
+      note_unknown(system, text_of(system).num_unknown, text_of(system).num_pieces, "its numbers");
+    }
     score_texts();
     measure_systems([&](MeasuredRun& run, std::size_t number) {
       run.quality.perplexity_piece = std::exp(texts_[number].loss / static_cast<double>(texts_[number].num_pieces));
     });
     break_down();
-    measure_contrasts();
+    measure_contrasts({.workers = 1});
     measure_contexts();
     measure_attention();
     return std::move(result_);
@@ -108,23 +108,11 @@ class LanguageMeasurement : ComparedRuns<TrainedLanguageRun, LanguageComparison>
   // The words of the text and the ends of its documents.
   std::int64_t num_words() const { return result_.test.words + result_.test.documents; }
 
-  void note_unknown_pieces() {
-    for (const SystemRuns& system : systems_) {
-      const ReadText& text = text_of(system);
-      if (text.num_unknown == 0) continue;
-      result_.notes.push_back(fmt::format(
-          "{}: its vocabulary lacks {:.1f} % of the pieces of the test text. Each is read as <unk>, a single piece "
-          "that is easy to predict, so its numbers are too low to be compared with those of a vocabulary that can "
-          "spell every word.",
-          system.name, 100 * static_cast<double>(text.num_unknown) / static_cast<double>(text.num_pieces)));
-    }
-  }
-
   void score_texts() {
     const metrics::Resamples samples = resamples(documents_.size());
     for (const ReadText& text : texts_) {
       std::vector<ScoredOutput>& scored = scored_.emplace_back();
-      metrics::Rows words(perplexity_), bytes(bits_);
+      metrics::Rows words(kPerplexityByWord), bytes(kBitsPerByte);
       for (std::size_t d = 0; d < documents_.size(); ++d) {
         const double loss = std::accumulate(text.losses[d].begin(), text.losses[d].end(), 0.0);
         words.append(std::array{loss, static_cast<double>(text.losses[d].size())});
@@ -186,17 +174,6 @@ class LanguageMeasurement : ComparedRuns<TrainedLanguageRun, LanguageComparison>
                     constexpr std::array<std::size_t, 6> kEnds = {16, 32, 64, 128, 256, 512};
                     return static_cast<std::size_t>(std::ranges::upper_bound(kEnds, word) - kEnds.begin());
                   });
-  }
-
-  void measure_contrasts() {
-    for (const PairsFile& file : contrasts_) {
-      std::vector<std::optional<std::vector<PairLogProbs>>> scores;
-      for (const SystemRuns& system : systems_) {
-        log::info("{}: {} of {}", system.name, counted(std::ssize(file.pairs), "minimal pair"), file.name);
-        scores.emplace_back(score_each(first_run(system).run, file.pairs, {.workers = 1}));
-      }
-      result_.contrasts.push_back(contrast_set(file, scores));
-    }
   }
 
   // The longest part into which 13a divides the word: without its punctuation.
@@ -275,10 +252,7 @@ class LanguageMeasurement : ComparedRuns<TrainedLanguageRun, LanguageComparison>
     result_.distances = distance_names(distances);
   }
 
-  PerplexityByWord perplexity_;
-  BitsPerByte bits_;
   std::vector<TestDocument> documents_;
-  std::vector<PairsFile> contrasts_;
   std::vector<ReadText> texts_;  // parallel to runs_
 };
 

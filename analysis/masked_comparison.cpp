@@ -22,11 +22,7 @@ namespace {
 constexpr double kLongTest = 200'000;  // tokens of the text that are read
 
 // The share of masked tokens that are predicted, in percent, from rows (right, tokens) of sequences.
-class MaskedAccuracy final : public MeanLoss {
- public:
-  double value(std::span<const double> statistics) const override { return 100 * MeanLoss::value(statistics); }
-  std::string name() const override { return "Accuracy"; }
-};
+const RatioOfSums kMaskedAccuracy("Accuracy", [](double share) { return 100 * share; });
 
 class MaskedMeasurement : ComparedRuns<TrainedBertRun, TaskComparison> {
  public:
@@ -122,7 +118,7 @@ class MaskedMeasurement : ComparedRuns<TrainedBertRun, TaskComparison> {
   void score_texts() {
     const metrics::Resamples samples = resamples(scores_[0].size());
     for (const std::vector<TextScore>& scores : scores_) {
-      metrics::Rows loss(loss_), right(accuracy_);
+      metrics::Rows loss(kMean), right(kMaskedAccuracy);
       for (const TextScore& score : scores) {
         const auto count = static_cast<double>(score.pieces.size());
         loss.append(std::array{-score.log_prob(), count});
@@ -150,8 +146,6 @@ class MaskedMeasurement : ComparedRuns<TrainedBertRun, TaskComparison> {
                              .groups = recall.groups()});
   }
 
-  const MeanLoss loss_;
-  const MaskedAccuracy accuracy_;
   std::int64_t length_ = 0;
   std::vector<std::vector<TextScore>> scores_;         // of each run and sequence
   std::vector<std::vector<std::size_t>> replaced_by_;  // of each sequence and predicted token: the number of a name

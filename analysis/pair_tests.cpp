@@ -1,20 +1,14 @@
 #include "analysis/pair_tests.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <functional>
 #include <numeric>
-#include <optional>
 #include <ranges>
-#include <string>
-#include <utility>
 
 #include "analysis/compare.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "eval/forced_decoding.hpp"
 #include "eval/language_score.hpp"
-#include "eval/metrics/significance.hpp"
 
 namespace attend {
 
@@ -23,8 +17,8 @@ metrics::Resamples resamples_for(std::size_t segments, std::size_t tests) {
   return metrics::draw_resamples(segments, std::max(kFewest, kOfTest * tests));
 }
 
-metrics::Rows rows_of(const MeanLoss& measure, const std::vector<SentenceLoss>& losses) {
-  metrics::Rows rows(measure);
+metrics::Rows rows_of(const std::vector<SentenceLoss>& losses) {
+  metrics::Rows rows(kMean);
   for (const SentenceLoss& sentence : losses) {
     if (sentence.pieces == 0) continue;
     rows.append(std::vector<double>{sentence.loss, static_cast<double>(sentence.pieces)});
@@ -168,16 +162,14 @@ std::vector<PairTest> test_pairs(const std::vector<SystemRuns>& systems, const S
 
 namespace {
 
-WorkProgress progress_of(std::span<const MinimalPair> pairs) {
-  return WorkProgress({.unit = "sentences", .total = 2 * std::ssize(pairs)});
-}
-
-// From the scores of the better and the worse sentence of each pair.
-template <class Score>
-std::vector<PairLogProbs> of_each_two(const std::vector<Score>& scores) {
-  std::vector<PairLogProbs> pairs;
-  for (std::size_t i = 0; i < scores.size(); i += 2) pairs.push_back({scores[i].log_prob(), scores[i + 1].log_prob()});
-  return pairs;
+// score_all(progress) scores the better and the worse sentence of each pair, in order.
+template <class ScoreAll>
+std::vector<PairLogProbs> scores_of_pairs(std::size_t pairs, const ScoreAll& score_all) {
+  WorkProgress progress({.unit = "sentences", .total = static_cast<std::int64_t>(2 * pairs)});
+  const std::vector<TextScore> scores = score_all(&progress);
+  std::vector<PairLogProbs> result;
+  for (std::size_t i = 0; i < scores.size(); i += 2) result.push_back({scores[i].log_prob(), scores[i + 1].log_prob()});
+  return result;
 }
 
 // Of a system with a model; all such systems score the same pairs.
@@ -199,18 +191,15 @@ std::vector<PairsFile> read_pairs_files(const std::vector<std::string>& files, P
 
 std::vector<PairLogProbs> score_each(const TranslationRun& run, std::span<const MinimalPair> pairs,
                                      const ScoreConfig& config) {
-  WorkProgress progress = progress_of(pairs);
-  const std::vector<TextScore> scores = score(run, sources_of(pairs), sentences_of(pairs), config, &progress);
-  progress.clear();
-  return of_each_two(scores);
+  return scores_of_pairs(pairs.size(), [&](WorkProgress* progress) {
+    return score(run, sources_of(pairs), sentences_of(pairs), config, progress);
+  });
 }
 
 std::vector<PairLogProbs> score_each(const LanguageRun& run, std::span<const MinimalPair> pairs,
                                      const ScoreConfig& config) {
-  WorkProgress progress = progress_of(pairs);
-  const std::vector<TextScore> scores = score_language(run, sentences_of(pairs), config, &progress);
-  progress.clear();
-  return of_each_two(scores);
+  return scores_of_pairs(
+      pairs.size(), [&](WorkProgress* progress) { return score_language(run, sentences_of(pairs), config, progress); });
 }
 
 ContrastSet contrast_set(const PairsFile& file, const std::vector<std::optional<std::vector<PairLogProbs>>>& systems) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/report/comparison.hpp"
@@ -32,39 +33,35 @@ struct SentenceLoss {
 };
 
 // Of scored sentences.
-template <class Score>
-std::vector<SentenceLoss> losses_of(const std::vector<Score>& scores) {
+inline std::vector<SentenceLoss> losses_of(const std::vector<TextScore>& scores) {
   std::vector<SentenceLoss> losses;
-  for (const Score& score : scores) losses.push_back({-score.log_prob(), std::ssize(score.pieces)});
+  for (const TextScore& score : scores) losses.push_back({-score.log_prob(), std::ssize(score.pieces)});
   return losses;
 }
 
-// The mean loss of a piece (or word, or byte), from rows (loss, pieces) of sentences.
-class MeanLoss : public metrics::Measure {
+// A function of the ratio of two sums, from rows of two numbers of segments.
+class RatioOfSums final : public metrics::Measure {
  public:
+  using Function = double (*)(double);
+  RatioOfSums(std::string name, Function of) : name_(std::move(name)), of_(of) {}
+
   std::size_t width() const override { return 2; }
-  double value(std::span<const double> statistics) const override { return statistics[0] / statistics[1]; }
-  std::string name() const override { return "Loss by piece"; }
-};
+  double value(std::span<const double> sums) const override { return of_(sums[0] / sums[1]); }
+  std::string name() const override { return name_; }
 
+ private:
+  std::string name_;
+  Function of_;
+};
+// The mean of numbers, such as the loss of a piece from rows (loss, pieces) of sentences.
+inline const RatioOfSums kMean("Mean", [](double mean) { return mean; });
 // exp(-log p / words), from rows (-log p in nats, words) of documents; the end of a document counts as a word.
-class PerplexityByWord final : public MeanLoss {
- public:
-  double value(std::span<const double> statistics) const override { return std::exp(MeanLoss::value(statistics)); }
-  std::string name() const override { return "Perplexity by word"; }
-};
-
+inline const RatioOfSums kPerplexityByWord("Perplexity by word", [](double loss) { return std::exp(loss); });
 // -log2 p / bytes, from rows (-log p in nats, bytes) of documents.
-class BitsPerByte final : public MeanLoss {
- public:
-  double value(std::span<const double> statistics) const override {
-    return MeanLoss::value(statistics) / std::numbers::ln2;
-  }
-  std::string name() const override { return "Bits per byte"; }
-};
+inline const RatioOfSums kBitsPerByte("Bits per byte", [](double loss) { return loss / std::numbers::ln2; });
 
 // One row for each sentence that has pieces.
-metrics::Rows rows_of(const MeanLoss& measure, const std::vector<SentenceLoss>& losses);
+metrics::Rows rows_of(const std::vector<SentenceLoss>& losses);
 
 // The score of segments, and those of their resamples.
 struct ScoredOutput {

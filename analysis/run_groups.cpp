@@ -3,7 +3,6 @@
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -17,7 +16,6 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/text.hpp"
-#include "models/translation/factory.hpp"
 
 namespace attend {
 namespace {
@@ -25,8 +23,10 @@ namespace {
 namespace fs = std::filesystem;
 
 // The options of a configuration; those of `model` are of the architecture.
-std::vector<RecordedOption> options_in(const BoundOptions& options, const BoundOptions& defaults,
-                                       const OptionTexts& model, const Facts& facts = {}) {
+template <class Config>
+std::vector<RecordedOption> options_in(const Config& config, const OptionTexts& model, const Facts& facts = {}) {
+  const Config usual{};
+  const BoundOptions options = bind(config), defaults = bind(usual);
   std::vector<RecordedOption> all;
   for (std::size_t i = 0; i < options.size(); ++i) {
     const BoundOption& option = options[i];
@@ -203,38 +203,14 @@ void note_unequal_runs(std::vector<std::string>& notes, const std::vector<RunCon
   note_unless_equal(notes, "The runs of " + system.name + " were trained for different numbers of updates", values);
 }
 
-}  // namespace
-
-RunConditions conditions_of(const TrainedRun& run) {
-  const TranslationConfig default_config;
-  const TokenizerPair& tokenizers = run.run.tokenizers;
-  const std::string pieces = tokenizers.joint()
-                                 ? fmt::format("{} pieces", tokenizers.src.size())
-                                 : fmt::format("{} and {} pieces", tokenizers.src.size(), tokenizers.tgt.size());
-  RunConditions conditions{run};
-  conditions.family = name_of(run.config.model.model);
-  conditions.description = describe(run.config.model);
-  conditions.options = options_in(bind(run.config), bind(default_config), texts_of(bind(run.config.model)));
-  conditions.train = run.config.train;
-  conditions.valid = run.config.valid;
-  conditions.vocabulary = pieces + ", " + origin_of(run.config.tokenizer, run.config.train);
-  conditions.vocabulary_hash = tokenizers.src.hash() + tokenizers.tgt.hash();
-  conditions.validation = "Validation skips pairs above --max-length";
-  conditions.validation_value = fmt::format("{}", run.config.corpus.max_length);
-  return conditions;
-}
-
-namespace {
-
-// Of `attend pretrain`, with a model of these options.
-template <class SomeRun, class Options>
-RunConditions of_pretraining(const SomeRun& run, const Options& default_model) {
-  const PretrainingConfig default_config;
+// Of `attend pretrain`.
+template <class SomeRun>
+RunConditions of_pretraining(const SomeRun& run) {
   const OptionTexts model = texts_of(bind(run.run.options));
   RunConditions conditions{run};
   conditions.description = describe(run.run.options);
-  conditions.options = options_in(bind(run.config), bind(default_config), model);
-  for (const RecordedOption& option : options_in(bind(run.run.options), bind(default_model), model)) {
+  conditions.options = options_in(run.config, model);
+  for (const RecordedOption& option : options_in(run.run.options, model)) {
     const auto found = std::ranges::find(conditions.options, option.name, &RecordedOption::name);
     if (found == conditions.options.end()) conditions.options.push_back(option);
   }
@@ -252,14 +228,32 @@ RunConditions of_pretraining(const SomeRun& run, const Options& default_model) {
 
 }  // namespace
 
+RunConditions conditions_of(const TrainedRun& run) {
+  const TokenizerPair& tokenizers = run.run.tokenizers;
+  const std::string pieces = tokenizers.joint()
+                                 ? fmt::format("{} pieces", tokenizers.src.size())
+                                 : fmt::format("{} and {} pieces", tokenizers.src.size(), tokenizers.tgt.size());
+  RunConditions conditions{run};
+  conditions.family = name_of(run.config.model.model);
+  conditions.description = describe(run.config.model);
+  conditions.options = options_in(run.config, texts_of(bind(run.config.model)));
+  conditions.train = run.config.train;
+  conditions.valid = run.config.valid;
+  conditions.vocabulary = pieces + ", " + origin_of(run.config.tokenizer, run.config.train);
+  conditions.vocabulary_hash = tokenizers.src.hash() + tokenizers.tgt.hash();
+  conditions.validation = "Validation skips pairs above --max-length";
+  conditions.validation_value = fmt::format("{}", run.config.corpus.max_length);
+  return conditions;
+}
+
 RunConditions conditions_of(const TrainedLanguageRun& run) {
-  RunConditions conditions = of_pretraining(run, LanguageOptions());
+  RunConditions conditions = of_pretraining(run);
   conditions.family = name_of(run.run.options.cell);
   return conditions;
 }
 
 RunConditions conditions_of(const TrainedBertRun& run) {
-  RunConditions conditions = of_pretraining(run, StackOptions());
+  RunConditions conditions = of_pretraining(run);
   conditions.family = "bert";
   conditions.description = "bert: " + conditions.description;
   conditions.predicts_pieces = false;  // of equal vocabularies
@@ -267,7 +261,6 @@ RunConditions conditions_of(const TrainedBertRun& run) {
 }
 
 RunConditions conditions_of(const TrainedTextRun& run) {
-  const FinetuningConfig default_config;
   const FinetuningConfig& config = run.config;
   const std::string weights = config.run.init_from.empty() ? ", random weights" : "";
   Facts facts = config.facts();
@@ -275,7 +268,7 @@ RunConditions conditions_of(const TrainedTextRun& run) {
   RunConditions conditions{run};
   conditions.family = std::string(name_of(run.run.options.model)) + weights;
   conditions.description = describe(run.run.options, run.run.task.kind) + weights;
-  conditions.options = options_in(bind(config), bind(default_config), texts_of(bind(config.model)), facts);
+  conditions.options = options_in(config, texts_of(bind(config.model)), facts);
   const auto files = [&](const std::vector<std::string>& given, const std::string& of_task) {
     const auto found = given.empty() ? find_file(config.data, of_task + "|") : std::nullopt;
     return found ? std::vector{found->string()} : given;
@@ -491,16 +484,6 @@ std::string fault_of_training_text(const RunConditions& run) {
   if (hash.ends_with(hash_hex_of_files(files))) return {};                 // pretraining also records how it is split
   if (files.size() == 1 && hash == hash_hex_of_file(files[0])) return {};  // as fine-tuning records it
   return fmt::format("{} no longer hold what {} learnt from", in_words(files), run.facts.path);
-}
-
-std::vector<std::string> training_text_or_note(const std::vector<std::string>& given,
-                                               const std::vector<RunConditions>& runs,
-                                               std::vector<std::string>& notes) {
-  if (!given.empty()) return given;
-  const std::string fault = runs.empty() ? "no training text is given (--train)" : fault_of_training_text(runs.front());
-  if (fault.empty()) return runs.front().train;
-  notes.push_back(fmt::format("Words are not grouped by their frequency: {}.", fault));
-  return {};
 }
 
 }  // namespace attend

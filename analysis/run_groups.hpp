@@ -73,11 +73,6 @@ bool have_equal_vocabularies(const std::vector<RunConditions>& runs);
 // since. Empty if they can.
 std::string fault_of_training_text(const RunConditions& run);
 
-// The files in which words are counted: those that are given, else the training text of the first run; none, with a
-// note, if that text has such a fault.
-std::vector<std::string> training_text_or_note(const std::vector<std::string>& given,
-                                               const std::vector<RunConditions>& runs, std::vector<std::string>& notes);
-
 // Sentences about conditions that differ, between systems and within them, and about facts that were not recorded.
 // `test` is the source and the target file of the test set, or empty.
 std::vector<std::string> notes_on_conditions(const std::vector<RunConditions>& runs,

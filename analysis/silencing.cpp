@@ -16,7 +16,6 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "data/batch/batch.hpp"
-#include "eval/attention.hpp"
 #include "eval/forced_decoding.hpp"
 #include "models/attention/edits.hpp"
 
@@ -32,17 +31,13 @@ class DifferentiatedGates final : public AttentionEdit {
   at::Tensor edit(AttentionPlace place, std::int64_t layer, const at::Tensor& weights_BNTS,
                   const Places& /*places*/) const override {
     const at::Tensor gates_N = at::ones({weights_BNTS.size(1)}, weights_BNTS.options().requires_grad(false));
-    gates_.push_back(gates_N.requires_grad_());
-    places_.emplace_back(place, layer);
+    gates.push_back(gates_N.requires_grad_());
+    places.emplace_back(place, layer);
     return weights_BNTS * gates_N.view({-1, 1, 1});
   }
 
-  const std::vector<at::Tensor>& gates() const { return gates_; }
-  const std::vector<std::pair<AttentionPlace, std::int64_t>>& places() const { return places_; }
-
- private:
-  mutable std::vector<at::Tensor> gates_;  // [N], in the order of the pass
-  mutable std::vector<std::pair<AttentionPlace, std::int64_t>> places_;
+  mutable std::vector<at::Tensor> gates;  // [N], in the order of the pass
+  mutable std::vector<std::pair<AttentionPlace, std::int64_t>> places;
 };
 
 }  // namespace
@@ -55,11 +50,11 @@ std::vector<HeadGradient> head_gradients(const std::function<void(const ScoreCon
     Pass pass = Pass::inference();
     pass.edit_attention(edit);
     const at::Tensor value = loss(pass);
-    if (edit.gates().empty()) return;
-    const std::vector<at::Tensor> found = torch::autograd::grad({value}, edit.gates());
+    if (edit.gates.empty()) return;
+    const std::vector<at::Tensor> found = torch::autograd::grad({value}, edit.gates);
     const std::scoped_lock lock(mutex);
     for (std::size_t i = 0; i < found.size(); ++i) {
-      const auto& [place, layer] = edit.places()[i];
+      const auto& [place, layer] = edit.places[i];
       const at::Tensor of_heads = found[i].to(at::kDouble).cpu();
       for (std::int64_t head = 0; head < of_heads.size(0); ++head) {
         gradients[text][{place, layer, head}] += of_heads[head].item<double>();
@@ -79,10 +74,9 @@ std::vector<HeadGradient> head_gradients(const std::function<void(const ScoreCon
 Silencing silence_heads(const std::string& of, std::span<const HeadGradient> heads, const LossesOfSentences& losses) {
   constexpr std::int64_t kSteps = 10;
   constexpr std::array kAll = {AttentionPlace::encoder, AttentionPlace::decoder, AttentionPlace::cross};
-  const MeanLoss measure;
   WorkProgress progress({.unit = "passes", .total = std::ssize(heads) + 1 + kSteps});
   const auto pass = [&](const AttentionEdit& edit) {
-    metrics::Rows rows = rows_of(measure, losses(edit));
+    metrics::Rows rows = rows_of(losses(edit));
     progress.add();
     return rows;
   };
@@ -111,7 +105,6 @@ Silencing silence_heads(const std::string& of, std::span<const HeadGradient> hea
     result.pruning.push_back({.removed = std::ssize(silent),
                               .share = static_cast<double>(silent.size()) / static_cast<double>(heads.size())});
   }
-  progress.clear();
   const std::vector<TestedChange> tested_curve = curve.tested();
   for (std::size_t i = 0; i < result.pruning.size(); ++i) {
     result.pruning[i].change = tested_curve[i].change;

@@ -244,8 +244,8 @@ TEST(KeptAttention, EndsWhereThePageIsFull) {
                      {.text = "no model", .scores = {}, .log_prob = {}, .own = {}, .reference = {}}}});
   }
   Comparison bounded = whole;
-  add_attention(whole, {&run, nullptr}, {.all = true});
-  add_attention(bounded, {&run, nullptr}, {});
+  add_attention(whole, {&run, nullptr}, /*threshold=*/0, /*all=*/true);
+  add_attention(bounded, {&run, nullptr}, /*threshold=*/0, /*all=*/false);
   EXPECT_EQ(whole.attention_left_out, 0);
   const auto kept = static_cast<std::size_t>(std::ssize(bounded.sentences) - bounded.attention_left_out);
   ASSERT_GT(kept, 0U);

@@ -243,26 +243,23 @@ TEST(TestDocuments, AreReadInWordsAndPieces) {
 }
 
 TEST(LanguageMeasures, AreDefinedByTheirSums) {
-  const PerplexityByWord perplexity;
-  const BitsPerByte bits;
-  EXPECT_DOUBLE_EQ(perplexity.value(std::array{std::log(2.0) * 6, 3.0}), 4);
-  EXPECT_DOUBLE_EQ(bits.value(std::array{std::log(2.0) * 6, 3.0}), 2);
+  EXPECT_DOUBLE_EQ(kPerplexityByWord.value(std::array{std::log(2.0) * 6, 3.0}), 4);
+  EXPECT_DOUBLE_EQ(kBitsPerByte.value(std::array{std::log(2.0) * 6, 3.0}), 2);
 }
 
 // Of 66 pairs, each of which differs by the same amount in every document.
 TEST(LanguageMeasures, DifferAmongManySystems) {
-  const MeanLoss measure;
   std::vector<SystemRuns> systems;
   std::vector<std::vector<ScoredOutput>> scored;
   const metrics::Resamples samples = resamples_for(16, pairs_among(12));
   for (std::size_t s = 0; s < 12; ++s) {
     systems.push_back({.name = std::to_string(s), .description = {}, .runs = {s}});
-    metrics::Rows rows(measure);
+    metrics::Rows rows(kMean);
     for (int document = 0; document < 16; ++document) rows.append(std::array{document + static_cast<double>(s), 1.0});
     scored.push_back({with_resamples(rows, samples)});
   }
   const std::vector<PairTest> tests =
-      test_pairs(systems, scored, {{.key = "loss", .name = measure.name(), .lower_is_better = true, .meaning = {}}});
+      test_pairs(systems, scored, {{.key = "loss", .name = kMean.name(), .lower_is_better = true, .meaning = {}}});
   ASSERT_EQ(tests.size(), 66U);
   for (const PairTest& test : tests) {
     EXPECT_LT(test.p_holm, 0.05) << test.a << ' ' << test.b;
@@ -272,14 +269,13 @@ TEST(LanguageMeasures, DifferAmongManySystems) {
 
 // Identical documents have no interval, and identical runs no difference.
 TEST(LanguageMeasures, FindNoDifferenceWhereThereIsNone) {
-  const PerplexityByWord measure;
   const std::vector<ComparedMetric> compared = {
-      {.key = "perplexity_word", .name = measure.name(), .lower_is_better = true, .meaning = {}}};
+      {.key = "perplexity_word", .name = kPerplexityByWord.name(), .lower_is_better = true, .meaning = {}}};
   const std::vector<SystemRuns> systems = {{.name = "a", .description = {}, .runs = {0}},
                                            {.name = "b", .description = {}, .runs = {1}}};
   const metrics::Resamples samples = metrics::draw_resamples(12);
   for (const bool identical : {true, false}) {
-    metrics::Rows rows(measure);
+    metrics::Rows rows(kPerplexityByWord);
     for (int document = 0; document < 12; ++document) rows.append(std::array{identical ? 20.0 : 15.0 + document, 8.0});
     const std::vector<double> resampled = metrics::resampled(rows, samples);
     const metrics::Interval interval = metrics::interval_of(resampled, 12);
