@@ -11,7 +11,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <string_view>
 
 #include "analysis/report/characters.hpp"
 #include "core/error.hpp"
@@ -55,12 +54,6 @@ std::string number_in_words(double number) {
   return fmt::format("{:.4f}", number);
 }
 
-PrintedColumn column_of(std::string_view heading, const std::vector<double>& numbers) {
-  PrintedColumn column{.heading = std::string(heading), .cells = {}};
-  for (const double number : numbers) column.cells.push_back(number_in_words(number));
-  return column;
-}
-
 std::string aligned(const std::vector<PrintedColumn>& columns) {
   const auto printed = [](const std::string& text) { return abbreviated(characters_of(text), 24); };
   std::vector<std::string> lines(columns.front().cells.size() + 1);
@@ -84,8 +77,10 @@ std::vector<PrintedColumn> columns_of(const QueryArithmetic& steps) {
   std::vector<PrintedColumn> columns(2);
   columns[1] = {.heading = "piece", .cells = steps.positions, .of_words = true};
   for (std::size_t s = 0; s < steps.positions.size(); ++s) columns[0].cells.push_back(std::to_string(s));
-  const auto add = [&](std::string_view heading, const std::vector<double>& numbers) {
-    if (!numbers.empty()) columns.push_back(column_of(heading, numbers));
+  const auto add = [&](const char* heading, const std::vector<double>& numbers) {
+    if (numbers.empty()) return;
+    PrintedColumn& column = columns.emplace_back(PrintedColumn{.heading = heading, .cells = {}});
+    for (const double number : numbers) column.cells.push_back(number_in_words(number));
   };
   add("product", steps.products);
   add("energy", steps.energies);

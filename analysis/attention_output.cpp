@@ -2,11 +2,12 @@
 
 #include <ATen/ATen.h>
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <iostream>
-#include <optional>
+#include <ranges>
 #include <span>
 #include <utility>
 
@@ -16,16 +17,9 @@
 #include "core/files.hpp"
 #include "core/text.hpp"
 #include "data/text/word_alignment.hpp"
-#include "eval/pair_attention.hpp"
 
 namespace attend {
 namespace {
-
-std::string layers_in_words(const std::vector<LayerAttention>& layers) {
-  std::string numbers;
-  for (const LayerAttention& layer : layers) numbers += fmt::format("{}{}", numbers.empty() ? "" : ", ", layer.layer);
-  return numbers;
-}
 
 PiecesOfWords shifted(PiecesOfWords words, std::int64_t by) {
   for (auto& pieces : words) {
@@ -47,7 +41,8 @@ SentenceAttention chosen(SentenceAttention sentence, const HeadSelection& choice
     }
   }
   if (choice.layer) {
-    const std::string all = layers_in_words(layers);
+    const auto numbers = layers | std::views::transform(&LayerAttention::layer);
+    const std::string all = fmt::format("{}", fmt::join(numbers, ", "));
     std::erase_if(layers, [&](const LayerAttention& layer) { return layer.layer != *choice.layer; });
     if (layers.empty()) {
       throw UserError(fmt::format("--layer {}: this model has no such layer", *choice.layer), "choose one of " + all);

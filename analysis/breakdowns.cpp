@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <set>
 #include <span>

@@ -4,16 +4,10 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <optional>
 
 #include "data/text/lines.hpp"
 
 namespace attend {
-namespace {
-
-constexpr std::int64_t kCalibrationBins = 10;
-
-}  // namespace
 
 Calibration calibration(std::span<const TextScore> reference) {
   std::vector<Confidence> choices;
@@ -26,11 +20,12 @@ Calibration calibration(std::span<const TextScore> reference) {
 }
 
 Calibration calibration(std::span<const Confidence> choices) {
-  std::array<CalibrationBin, kCalibrationBins> sums;
+  constexpr std::int64_t kBins = 10;
+  std::array<CalibrationBin, kBins> sums;
   const std::int64_t total = std::ssize(choices);
   for (const auto& [probability, right] : choices) {
-    const auto upper = static_cast<std::int64_t>(std::ceil(probability * kCalibrationBins));
-    CalibrationBin& bin = sums[std::clamp<std::int64_t>(upper, 1, kCalibrationBins) - 1];
+    const auto upper = static_cast<std::int64_t>(std::ceil(probability * kBins));
+    CalibrationBin& bin = sums[std::clamp<std::int64_t>(upper, 1, kBins) - 1];
     bin.confidence += probability;
     bin.accuracy += right ? 1 : 0;
     ++bin.count;

@@ -1,7 +1,5 @@
 #include "analysis/head_relations.hpp"
 
-#include <spdlog/fmt/fmt.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

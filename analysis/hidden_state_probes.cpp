@@ -7,11 +7,10 @@
 #include <array>
 #include <functional>
 #include <limits>
-#include <numeric>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "analysis/linear_probe.hpp"
 #include "analysis/structural_probe.hpp"
@@ -21,7 +20,6 @@
 #include "eval/workers.hpp"
 #include "models/ops/ops.hpp"
 #include "models/run/checkpoint_reader.hpp"
-#include "models/run/device.hpp"
 
 namespace attend {
 
@@ -123,8 +121,6 @@ std::vector<Tensor> ProbedWords::vectors(const SentenceModel& model, std::int64_
   return result;
 }
 
-using torch::Tensor;
-
 namespace {
 
 constexpr std::size_t kFewestSentences = 10;
@@ -205,7 +201,6 @@ class HiddenStateProbes {
         progress.add();
       });
     }
-    progress.clear();
     for (std::size_t layer = 0; layer < widths.size(); ++layer) {
       for (std::size_t t = 0; t < labels_.size(); ++t) {
         result_.tasks[t].layers[layer].random = spread_of(accuracies[t][layer]);
@@ -274,10 +269,8 @@ class HiddenStateProbes {
     }
   }
 
-  std::vector<std::uint64_t> seeds() const {
-    std::vector<std::uint64_t> seeds(config_.seeds);
-    std::iota(seeds.begin(), seeds.end(), kSeed);
-    return seeds;
+  std::ranges::iota_view<std::uint64_t, std::uint64_t> seeds() const {
+    return std::views::iota(kSeed, kSeed + static_cast<std::uint64_t>(config_.seeds));
   }
 
   LinearProbeLayer linear_probes(const Tensor& x_WH, std::size_t task) const {

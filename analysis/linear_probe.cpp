@@ -8,7 +8,6 @@
 #include <numbers>
 #include <numeric>
 #include <unordered_map>
-#include <vector>
 
 #include "core/error.hpp"
 #include "core/process.hpp"

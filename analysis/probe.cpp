@@ -9,7 +9,6 @@
 #include <cmath>
 #include <limits>
 #include <set>
-#include <span>
 
 #include "core/error.hpp"
 #include "core/process.hpp"

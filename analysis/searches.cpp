@@ -90,7 +90,6 @@ std::vector<Translation> best_translations(const NamedSearch& search, const Tran
   for (auto& found : Translator(*run.model, run.tokenizers, search.translator, &progress).translate(sources)) {
     best.push_back(std::move(found.front()));
   }
-  progress.clear();
   return best;
 }
 

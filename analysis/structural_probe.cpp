@@ -8,7 +8,6 @@
 #include <map>
 #include <numeric>
 
-#include "analysis/linear_probe.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
 #include "eval/metrics/predictions.hpp"

@@ -31,7 +31,6 @@
 #include "eval/metrics/tokenizers.hpp"
 
 namespace attend {
-
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -226,7 +225,6 @@ class TaskMeasurement : ComparedRuns<TrainedTextRun, TaskComparison> {
       output.answers = answer(*run.model, *output.split, run.task, trained.config.answers, device_named(config_.device),
                               Labelled::yes, &progress);
       output.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      progress.clear();
     }
     for (const GivenSystem& given : given_) {
       Output& output = outputs_.emplace_back();

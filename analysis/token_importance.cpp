@@ -16,7 +16,6 @@
 #include "core/random.hpp"
 #include "core/text.hpp"
 #include "data/batch/batch.hpp"
-#include "models/attention/kinds.hpp"
 #include "models/attention/parts.hpp"
 #include "models/layers/layers.hpp"
 #include "models/ops/ops.hpp"
