@@ -11,7 +11,7 @@
 #include "analysis/compare.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
-#include "eval/language_score.hpp"
+#include "eval/score.hpp"
 #include "models/ops/ops.hpp"
 
 namespace attend {

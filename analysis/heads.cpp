@@ -22,7 +22,6 @@
 #include "data/text/conll.hpp"
 #include "data/text/parallel.hpp"
 #include "eval/attention.hpp"
-#include "eval/language_score.hpp"
 #include "eval/pair_attention.hpp"
 #include "models/attention/edits.hpp"
 #include "models/run/new_run.hpp"

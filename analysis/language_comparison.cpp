@@ -18,8 +18,8 @@
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "data/text/documents.hpp"
-#include "eval/language_score.hpp"
 #include "eval/metrics/tokenizers.hpp"
+#include "eval/score.hpp"
 
 namespace attend {
 namespace {

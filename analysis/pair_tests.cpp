@@ -8,7 +8,6 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "eval/forced_decoding.hpp"
-#include "eval/language_score.hpp"
 
 namespace attend {
 

@@ -29,7 +29,7 @@
 #include "data/text/parallel.hpp"
 #include "data/text/word_alignment.hpp"
 #include "eval/encoder_output.hpp"
-#include "eval/language_score.hpp"
+#include "eval/score.hpp"
 #include "eval/translate.hpp"
 #include "models/attention/edits.hpp"
 #include "models/run/run.hpp"

@@ -14,7 +14,7 @@
 #include "core/log.hpp"
 #include "data/batch/batch.hpp"
 #include "data/tokenizer/tokenizer.hpp"
-#include "eval/language_score.hpp"
+#include "eval/score.hpp"
 #include "models/bert/bert.hpp"
 #include "models/layers/pass.hpp"
 #include "models/run/run.hpp"

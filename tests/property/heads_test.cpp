@@ -12,7 +12,6 @@
 #include "analysis/silencing.hpp"
 #include "core/files.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
-#include "eval/language_score.hpp"
 #include "eval/score.hpp"
 #include "models/attention/edits.hpp"
 #include "models/bert/bert.hpp"

@@ -14,7 +14,7 @@
 #include "core/process.hpp"
 #include "eval/encoder_output.hpp"
 #include "eval/forced_decoding.hpp"
-#include "eval/language_score.hpp"
+#include "eval/score.hpp"
 #include "eval/workers.hpp"
 #include "models/bert/bert.hpp"
 #include "models/language/language_model.hpp"
