@@ -3,18 +3,15 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/command.hpp"
-#include "cli/prompted.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
@@ -25,8 +22,8 @@
 #include "data/text/word_alignment.hpp"
 #include "eval/answers/answers.hpp"
 #include "eval/metrics/predictions.hpp"
-#include "eval/metrics/tokenizers.hpp"
 #include "eval/metrics/translation_metrics.hpp"
+#include "eval/prompt.hpp"
 #include "models/run/run.hpp"
 
 namespace attend {
@@ -36,29 +33,6 @@ namespace {
 constexpr Fact kScoresOf{"scores of"};
 constexpr std::string_view kScoredRun = "a run", kScoredTranslations = "translations",
                            kScoredAlignments = "word alignments";
-
-// Word alignments and their gold standard.
-struct AlignmentFiles {
-  std::string alignment;
-  GoldConfig gold;
-  std::string source;
-  std::string target;
-
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor& visit) {
-    visit.group("Word alignments", {kScoresOf, {kScoredAlignments}});
-    visit("alignment", self.alignment,
-          {.help = "word alignments in the format of attend translate --alignment, one sentence pair per line: "
-                   "SOURCE-TARGET, counted from 0",
-           .file = FileUse::read,
-           .common = true});
-    GoldConfig::visit(self.gold, visit);
-    visit("source", self.source,
-          {.help = "source text of the alignments; links outside its sentences are refused", .file = FileUse::read});
-    visit("target", self.target,
-          {.help = "target text of the alignments; links outside its sentences are refused", .file = FileUse::read});
-  }
-};
 
 struct EvaluateConfig {
   std::string run;
@@ -71,7 +45,10 @@ struct EvaluateConfig {
   std::vector<std::string> reference;
   bool json = false;
   metrics::TranslationMetrics metrics;
-  AlignmentFiles alignments;
+  std::string alignment;
+  GoldConfig gold;
+  std::string source;
+  std::string target;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
@@ -98,15 +75,24 @@ struct EvaluateConfig {
            .file = FileUse::read,
            .common = true});
     metrics::TranslationMetrics::visit(self.metrics, visit);
-    AlignmentFiles::visit(self.alignments, visit);
+
+    visit.group("Word alignments", {kScoresOf, {kScoredAlignments}});
+    visit("alignment", self.alignment,
+          {.help = "word alignments in the format of attend translate --alignment, one sentence pair per line: "
+                   "SOURCE-TARGET, counted from 0",
+           .file = FileUse::read,
+           .common = true});
+    GoldConfig::visit(self.gold, visit);
+    visit("source", self.source,
+          {.help = "source text of the alignments; links outside its sentences are refused", .file = FileUse::read});
+    visit("target", self.target,
+          {.help = "target text of the alignments; links outside its sentences are refused", .file = FileUse::read});
 
     visit.group("Output");
     visit("json", self.json, {.help = "print one JSON object with unrounded scores", .common = true});
   }
 
-  bool scores_alignments() const {
-    return run.empty() && !(alignments.alignment.empty() && alignments.gold.gold.empty());
-  }
+  bool scores_alignments() const { return run.empty() && !(alignment.empty() && gold.gold.empty()); }
 
   Facts facts() const {
     return {{kScoresOf,
@@ -116,8 +102,8 @@ struct EvaluateConfig {
   }
 
   void validate(const OptionOrigins& origins) const {
-    if (run.empty() && (scores_alignments() ? alignments.alignment.empty() || alignments.gold.gold.empty()
-                                            : hypothesis.empty() || reference.empty())) {
+    if (run.empty() &&
+        (scores_alignments() ? alignment.empty() || gold.gold.empty() : hypothesis.empty() || reference.empty())) {
       throw UserError("nothing to score: neither a run, nor --hypothesis with --reference, nor --alignment with --gold",
                       "attend evaluate RUN --data DIR, attend evaluate --hypothesis FILE --reference FILE, or attend "
                       "evaluate --alignment FILE --gold FILE");
@@ -239,30 +225,30 @@ void evaluate_translations(const EvaluateConfig& config) {
   std::cout << (config.json ? result.dump(2) + '\n' : lines) << std::flush;
 }
 
-metrics::AlignmentTally score_alignments(const AlignmentFiles& files) {
+metrics::AlignmentTally score_alignments(const EvaluateConfig& config) {
   const auto words_of = [](const std::string& file) {
     return file.empty() ? std::vector<std::int64_t>() : count_words(read_lines(file));
   };
   const LinkFormat format{.may_be_possible = false,
                           .remedy = "give the texts that were aligned, with words separated as in the alignment",
-                          .source_words = words_of(files.source),
-                          .target_words = words_of(files.target)};
-  const std::vector<SentenceLinks> found = read_links(files.alignment, format);
-  const std::string& gold_file = files.gold.gold;
-  const std::vector<SentenceLinks> gold = read_gold_links(files.gold, format.source_words, format.target_words);
-  check_aligned(gold_file, std::ssize(gold), name_of_input(files.alignment), std::ssize(found));
+                          .source_words = words_of(config.source),
+                          .target_words = words_of(config.target)};
+  const std::vector<SentenceLinks> found = read_links(config.alignment, format);
+  const std::string& gold_file = config.gold.gold;
+  const std::vector<SentenceLinks> gold = read_gold_links(config.gold, format.source_words, format.target_words);
+  check_aligned(gold_file, std::ssize(gold), name_of_input(config.alignment), std::ssize(found));
   const auto check_text = [&](const std::string& file, const std::vector<std::int64_t>& words) {
     if (!file.empty()) check_aligned(file, std::ssize(words), name_of_input(gold_file), std::ssize(gold));
   };
-  check_text(files.source, format.source_words);
-  check_text(files.target, format.target_words);
+  check_text(config.source, format.source_words);
+  check_text(config.target, format.target_words);
   metrics::AlignmentTally tally;
   for (std::size_t i = 0; i < gold.size(); ++i) tally.add(found[i].sure, gold[i]);
   return tally;
 }
 
 void evaluate_alignments(const EvaluateConfig& config) {
-  const metrics::AlignmentTally tally = score_alignments(config.alignments);
+  const metrics::AlignmentTally tally = score_alignments(config);
   if (!config.json) {
     std::cout << fmt::format("AER = {:.1f} (precision = {:.1f} recall = {:.1f} links = {} sure = {} possible = {})\n",
                              tally.error_rate(), tally.precision(), tally.recall(), tally.links(), tally.sure(),

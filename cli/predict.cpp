@@ -12,7 +12,6 @@
 
 #include "cli/command.hpp"
 #include "cli/input.hpp"
-#include "cli/prompted.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
@@ -22,6 +21,7 @@
 #include "data/text/lines.hpp"
 #include "eval/answers/answers.hpp"
 #include "eval/encoder_output.hpp"
+#include "eval/prompt.hpp"
 #include "models/run/run.hpp"
 
 namespace attend {

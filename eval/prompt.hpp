@@ -22,6 +22,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,7 +33,10 @@
 #include "data/task/labelled_task.hpp"
 #include "data/task/samples.hpp"
 #include "data/tokenizer/tokenizer.hpp"
+#include "eval/answers/answers.hpp"
 #include "models/language/language_model.hpp"
+#include "models/run/device.hpp"
+#include "models/run/run.hpp"
 
 namespace attend {
 
@@ -143,6 +148,26 @@ class PromptedModel {
   std::string shots_ = {};  // the beginning of every prompt
   bool divides_ = false;
   torch::Tensor of_empty_L_ = {};  // scores for an empty text; undefined without calibration
+};
+
+// A run of attend pretrain --objective causal or hybrid with a prompt, which attend predict and evaluate use without
+// fine-tuning.
+class PromptedRun {
+ public:
+  // Loads the run and the prompt, with examples from the task's training file in the folder `data`.
+  PromptedRun(const std::filesystem::path& run, const ModelOptions& use, const PromptConfig& config,
+              const std::string& data);
+  PromptedRun(const PromptedRun&) = delete;  // the model refers to other members
+  PromptedRun& operator=(const PromptedRun&) = delete;
+
+  const LabelledTask& task() const { return prompt_.task(); }
+  // Answers to all texts of a split, which must outlive them.
+  std::unique_ptr<TaskAnswers> answer(const TaskSplit& split, WorkProgress& progress) const;
+
+ private:
+  Prompt prompt_;
+  LanguageRun run_;
+  std::optional<PromptedModel> model_ = {};
 };
 
 }  // namespace attend

@@ -9,7 +9,6 @@
 #include <ostream>
 
 #include "core/error.hpp"
-#include "core/log.hpp"
 #include "core/process.hpp"
 #include "core/text.hpp"
 #include "data/batch/batch.hpp"
@@ -33,9 +32,7 @@ void adopt_answers(AnswerConfig& answers, const std::filesystem::path& run, cons
 
 nlohmann::ordered_json TaskAnswers::name(std::size_t i) const { return {{"index", i}}; }
 
-void TaskAnswers::read_lines(
-    const std::string& file,
-    const std::function<void(std::size_t, const std::string&, const std::string&)>& take) const {
+void TaskAnswers::read_lines(const std::string& file, const std::function<void(std::size_t, const Gold&)>& take) const {
   LineReader reader(file);
   std::string line;
   bool more = reader.next(line);
@@ -43,8 +40,10 @@ void TaskAnswers::read_lines(
   if (is_table) more = reader.next(line);
   std::int64_t count = 0;
   for (; more; more = reader.next(line), ++count) {
+    if (count >= split_.size()) continue;
     const std::vector<std::string> parts = split_at(line, '\t');
-    if (count < split_.size()) take(count, is_table ? parts.back() : parts.front(), reader.place() + ": ");
+    const std::string& answer = is_table ? parts.back() : parts.front();
+    take(count, format_of(task_.kind).gold_of(answer, task_, reader.place() + ": "));
   }
   check_count(file, count);
 }

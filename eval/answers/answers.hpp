@@ -96,9 +96,8 @@ class TaskAnswers {
   std::optional<double> loss = {};  // the mean, if the samples are labelled
 
  protected:
-  // Calls take(i, answer, place) for the answers in the lines of a file; `place` begins messages.
-  void read_lines(const std::string& file,
-                  const std::function<void(std::size_t, const std::string&, const std::string&)>& take) const;
+  // Calls take(i, answer) for the answers in the lines of a file, as labels or numbers of the task.
+  void read_lines(const std::string& file, const std::function<void(std::size_t, const Gold&)>& take) const;
   // Throws UserError if a file has another number of answers than there are records.
   void check_count(const std::string& file, std::int64_t answers) const;
 
@@ -114,6 +113,9 @@ std::unique_ptr<TaskAnswers> make_answers(const TaskSplit& split, const Labelled
 std::unique_ptr<TaskAnswers> answer(const TextModelImpl& model, const TaskSplit& split, const LabelledTask& task,
                                     const AnswerConfig& config, torch::Device device, Labelled labelled,
                                     WorkProgress* progress = nullptr);
+
+// The answers to all records of a split by some model.
+using AnswerSplit = std::function<std::unique_ptr<TaskAnswers>(const TaskSplit&, WorkProgress&)>;
 
 struct MetricValue {
   std::string name = {};

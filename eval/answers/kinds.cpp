@@ -99,9 +99,9 @@ class ClassificationAnswers : public LabelProbabilities {
   }
 
   void read(const std::string& file) override {
-    read_lines(file, [&](std::size_t i, const std::string& answer, const std::string& place) {
+    read_lines(file, [&](std::size_t i, const Gold& given) {
       probabilities_[i].assign(task_.labels.size(), 0);
-      probabilities_[i][format_of(task_.kind).gold_of(answer, task_, place).label.value()] = 1;
+      probabilities_[i][given.label.value()] = 1;
     });
   }
 
@@ -149,8 +149,7 @@ class MultiLabelAnswers : public LabelProbabilities {
   }
 
   void read(const std::string& file) override {
-    read_lines(file, [&](std::size_t i, const std::string& answer, const std::string& place) {
-      const Gold given = format_of(task_.kind).gold_of(answer, task_, place);
+    read_lines(file, [&](std::size_t i, const Gold& given) {
       probabilities_[i].assign(given.labels.begin(), given.labels.end());
     });
   }
@@ -188,9 +187,7 @@ class RegressionAnswers : public TaskAnswers {
   std::string text(std::size_t i) const override { return fmt::format("{:.3f}", numbers_[i]); }
   nlohmann::ordered_json json(std::size_t i) const override { return {{"number", numbers_[i]}}; }
   void read(const std::string& file) override {
-    read_lines(file, [&](std::size_t i, const std::string& answer, const std::string& place) {
-      numbers_[i] = format_of(task_.kind).gold_of(answer, task_, place).number.value();
-    });
+    read_lines(file, [&](std::size_t i, const Gold& given) { numbers_[i] = given.number.value(); });
   }
 
  private:
