@@ -57,8 +57,8 @@ bool writes_line_breaks(const Tokenizer& tokenizer) {
 }  // namespace
 
 void GenerateConfig::validate(const OptionOrigins& origins) const {
-  if (temperature > 0 && temperature < kLeastTemperature) {
-    throw UserError(fmt::format("{}: {} is below {}", origins("temperature"), temperature, kLeastTemperature),
+  if (options.temperature > 0 && options.temperature < kLeastTemperature) {
+    throw UserError(fmt::format("{}: {} is below {}", origins("temperature"), options.temperature, kLeastTemperature),
                     "give 0 for greedy search");
   }
   for (const std::string& text : stop) {
@@ -81,19 +81,10 @@ std::vector<std::string> GenerateConfig::stops() const {
 }
 
 SearchConfig GenerateConfig::search() const {
-  SearchConfig found{
-      .length_penalty = length_penalty, .repetition_penalty = repetition_penalty, .no_repeat_ngram = no_repeat_ngram};
-  if (beam > 0) {
-    found.beam = beam;
-  } else if (temperature > 0) {
-    found.sample = samples;
-    found.seed = seed;
-    found.temperature = temperature;
-    found.top_k = top_k;
-    found.top_p = top_p;
-    found.min_p = min_p;
-    found.epsilon = epsilon;
-  }
+  SearchConfig found = options;
+  found.beam = std::max<std::int64_t>(beam, 1);
+  found.sample = beam == 0 && options.temperature > 0 ? samples : 0;
+  found.epsilon = epsilon;
   return found;
 }
 
@@ -175,16 +166,10 @@ std::vector<std::vector<Continuation>> Generator::continue_together(std::span<co
                                                                     const OnStep& on_step) const {
   Pass pass = Pass::inference();
   const TextsToContinue texts(model_, std::ssize(wanted));
-  const SpecialIds& special = tokenizer_.special();
-  auto found = attend::search({.model = texts,
-                               .wanted = wanted,
-                               .ids = {.bos = special.eos,
-                                       .eos = special.eos,
-                                       .pad = special.pad,
-                                       .marks = {special.cls, special.sep, special.mask}},
-                               .config = search_,
-                               .on_step = on_step},
-                              pass);
+  TargetIds ids = TargetIds::of(tokenizer_.special());
+  ids.bos = ids.eos;
+  auto found =
+      attend::search({.model = texts, .wanted = wanted, .ids = ids, .config = search_, .on_step = on_step}, pass);
   std::vector<std::vector<Continuation>> results(found.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     for (Hypothesis& one : found[i]) results[i].push_back(continuation_of(wanted[i], std::move(one)));

@@ -26,16 +26,9 @@ struct GenerateConfig {
   std::optional<std::int64_t> max_new_tokens = {};
   std::vector<std::string> stop = {};
   std::int64_t beam = 0;
-  double length_penalty = 1;
   std::int64_t samples = 1;
-  double temperature = 1;
-  std::int64_t top_k = 0;
-  double top_p = 1;
-  double min_p = 0;
   double epsilon = 0;
-  std::int64_t seed = 1;
-  double repetition_penalty = 1;
-  std::int64_t no_repeat_ngram = 0;
+  SearchConfig options = {};  // those of any search
   std::int64_t batch_size = 32;
   std::optional<std::int64_t> workers = {};
   std::int64_t threads = 1;
@@ -58,23 +51,23 @@ struct GenerateConfig {
            .min = 0,
            .max = 1000,
            .common = true});
-    visit("length-penalty", self.length_penalty,
+    visit("length-penalty", self.options.length_penalty,
           {.help = "alpha in the ranking of a beam by log p / length^alpha",
            .min = 0,
            .max = 10,
            .only = above("beam", 1)});
-    visit("repetition-penalty", self.repetition_penalty,
+    visit("repetition-penalty", self.options.repetition_penalty,
           {.help = "factor on log p of pieces that the prompt or the continuation already contains; above 1, they "
                    "become less likely",
            .min = 0.01,
            .max = 100});
-    visit("no-repeat-ngram", self.no_repeat_ngram,
+    visit("no-repeat-ngram", self.options.no_repeat_ngram,
           {.help = "never generate a sequence of this many pieces that the prompt or the continuation already "
                    "contains; 0: no restriction",
            .min = 0,
            .max = 1000});
     visit.group("Sampling");
-    visit("temperature", self.temperature,
+    visit("temperature", self.options.temperature,
           {.help = "divisor of log p; below 1, likely pieces become more likely; 0: greedy search",
            .min = 0,
            .max = 100,
@@ -83,7 +76,7 @@ struct GenerateConfig {
     visit(
         "samples", self.samples,
         {.help = "samples per prompt, on consecutive lines", .min = 1, .max = 1000, .common = true, .only = kSamples});
-    visit_draws(self, visit, kSamples);
+    visit_draws(self.options, visit, kSamples);
     visit("epsilon", self.epsilon,
           {.help = "draw from pieces with at least this probability, or else from the likeliest",
            .min = 0,

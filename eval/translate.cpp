@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <exception>
-#include <span>
 
 #include "core/error.hpp"
-#include "core/log.hpp"
 #include "core/process.hpp"
 #include "data/batch/batch.hpp"
 #include "eval/workers.hpp"
@@ -180,12 +178,8 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
   }
   if (progress_ != nullptr && num_blank > 0) progress_->add(num_blank);
   std::vector<std::vector<Translation>> results(lines.size(), std::vector<Translation>(1));
-  const SpecialIds& special = tokenizers_.tgt.special();
   const TranslationRequest request{.model = model_,
-                                   .ids = {.bos = special.bos,
-                                           .eos = special.eos,
-                                           .pad = special.pad,
-                                           .marks = {special.cls, special.sep, special.mask}},
+                                   .ids = TargetIds::of(tokenizers_.tgt.special()),
                                    .config = config_.search,
                                    .asked = asked_,
                                    .companions = companions_ ? &*companions_ : nullptr,

@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "data/tokenizer/tokenizer.hpp"
+
 namespace attend {
 
 // The decoder's first token, end token, and tokens it must not produce; -1: none. The first token of a language model
@@ -19,6 +21,11 @@ struct TargetIds {
   std::int64_t eos = -1;
   std::int64_t pad = -1;
   std::array<std::int64_t, 3> marks = {-1, -1, -1};
+
+  // Those of a translation model's tokenizer.
+  static TargetIds of(const SpecialIds& ids) {
+    return {.bos = ids.bos, .eos = ids.eos, .pad = ids.pad, .marks = {ids.cls, ids.sep, ids.mask}};
+  }
 
   // False for tokens that no output contains: pad, bos, marks, and eos before the minimum length.
   bool may_follow(std::int64_t id, std::int64_t length, std::int64_t min_length) const {

@@ -103,9 +103,10 @@ const std::vector<std::string> kTextsToContinue = {"the dog",           "",     
 TEST_P(Generation, GreedySearchIsAPlainLoopOverForward) {
   const SpecialIds special = tokenizer_.special();
   for (const GenerateConfig& config :
-       {GenerateConfig{.max_new_tokens = 9, .temperature = 0}, GenerateConfig{.max_new_tokens = 9, .beam = 1},
-        GenerateConfig{.max_new_tokens = 9, .beam = 1, .repetition_penalty = 3},
-        GenerateConfig{.max_new_tokens = 9, .beam = 1, .no_repeat_ngram = 1}}) {
+       {GenerateConfig{.max_new_tokens = 9, .options = {.temperature = 0}},
+        GenerateConfig{.max_new_tokens = 9, .beam = 1},
+        GenerateConfig{.max_new_tokens = 9, .beam = 1, .options = {.repetition_penalty = 3}},
+        GenerateConfig{.max_new_tokens = 9, .beam = 1, .options = {.no_repeat_ngram = 1}}}) {
     for (const std::string& prompt : kTextsToContinue) {
       ContinuedIds ids = tokenizer_.encode(prompt);
       const std::size_t begin = ids.size();
@@ -113,7 +114,8 @@ TEST_P(Generation, GreedySearchIsAPlainLoopOverForward) {
       while (!ended && ids.size() < begin + 9) {
         torch::Tensor log_p = log_probs(ids)[-1];
         for (const std::int32_t id : std::set(ids.begin(), ids.end())) {
-          log_p[id] = config.no_repeat_ngram == 1 ? -1e9 : log_p[id].item<double>() * config.repetition_penalty;
+          log_p[id] =
+              config.options.no_repeat_ngram == 1 ? -1e9 : log_p[id].item<double>() * config.options.repetition_penalty;
         }
         for (const std::int64_t id : {special.pad, special.cls, special.sep, special.mask}) log_p[id] = -1e9;
         const auto next = log_p.argmax().item<std::int64_t>();
@@ -143,8 +145,9 @@ void expect_equal_continuations(const std::vector<std::vector<Continuation>>& ou
 }
 
 TEST_P(Generation, BatchesAndWorkersChangeNothing) {
-  for (const GenerateConfig& base : {GenerateConfig{.temperature = 0}, GenerateConfig{.beam = 3},
-                                     GenerateConfig{.samples = 3, .temperature = 0.8, .top_p = 0.9, .seed = 5}}) {
+  for (const GenerateConfig& base :
+       {GenerateConfig{.options = {.temperature = 0}}, GenerateConfig{.beam = 3},
+        GenerateConfig{.samples = 3, .options = {.seed = 5, .temperature = 0.8, .top_p = 0.9}}}) {
     const auto generated = [&](std::int64_t batch_size, std::int64_t workers) {
       GenerateConfig config = base;
       config.max_new_tokens = 12;
@@ -171,7 +174,7 @@ TEST_P(Generation, ASampleIsAFunctionOfSeedPromptAndNumber) {
   }
   EXPECT_GE(texts.size(), 5) << "of 10 that are drawn apart";
   GenerateConfig other = config;
-  other.seed = 2;
+  other.options.seed = 2;
   const auto of_other_seed = generate(other, {"the dog"});
   for (const Continuation& one : of_other_seed[0]) texts.erase(one.text);
   EXPECT_GE(texts.size(), 3) << "others are drawn with another seed";
@@ -187,7 +190,7 @@ TEST_P(Generation, ASampleIsAFunctionOfSeedPromptAndNumber) {
 
 TEST_P(Generation, ABeamHasTheProbabilityOfItsText) {
   for (const std::string& prompt : kTextsToContinue) {
-    const auto found = generate({.max_new_tokens = 6, .beam = 5, .length_penalty = 0.5}, {prompt})[0];
+    const auto found = generate({.max_new_tokens = 6, .beam = 5, .options = {.length_penalty = 0.5}}, {prompt})[0];
     ASSERT_EQ(found.size(), 1);
     EXPECT_NEAR(found[0].log_prob, log_prob_by_forward(prompt, found[0]), 1e-3);
   }
@@ -224,7 +227,8 @@ TEST_P(Generation, AnEmptyPromptBeginsADocument) {
 TEST_P(Generation, ItEndsBeforeAStopText) {
   std::size_t stopped = 0;
   for (const std::string& prompt : kTextsToContinue) {
-    for (const GenerateConfig& base : {GenerateConfig{.temperature = 0}, GenerateConfig{.seed = 3}}) {
+    for (const GenerateConfig& base :
+         {GenerateConfig{.options = {.temperature = 0}}, GenerateConfig{.options = {.seed = 3}}}) {
       GenerateConfig config = base;
       config.max_new_tokens = 12;
       const Continuation whole = generate_one(config, prompt);
@@ -246,7 +250,8 @@ TEST_P(Generation, ItEndsBeforeAStopText) {
 }
 
 TEST_P(Generation, APieceOfThePromptIsNotRepeated) {
-  const auto without_repeats = generate({.max_new_tokens = 15, .samples = 8, .no_repeat_ngram = 1}, {"the dog"});
+  const auto without_repeats =
+      generate({.max_new_tokens = 15, .samples = 8, .options = {.no_repeat_ngram = 1}}, {"the dog"});
   for (const Continuation& one : without_repeats[0]) {
     for (const std::int32_t id : tokenizer_.encode("the dog")) EXPECT_EQ(std::ranges::count(one.ids, id), 0);
     EXPECT_EQ(std::set(one.ids.begin(), one.ids.end()).size(), one.ids.size());
@@ -298,7 +303,7 @@ TEST(GenerationStream, IsTheTextAsItGrows) {
   const LanguageModel model = random_language_model(continuing_models()[1].options, tokenizer.size());
   std::size_t parts = 0, replaced = 0, stopped = 0;
   for (std::int64_t seed = 0; seed < 40; ++seed) {
-    GenerateConfig config{.max_new_tokens = 25, .temperature = 3, .seed = seed};
+    GenerateConfig config{.max_new_tokens = 25, .options = {.seed = seed, .temperature = 3}};
     const GenerationPrompt prompt{.text = seed % 2 == 0 ? "the dog" : "", .place = ""};
     const auto generated = [&] {
       return Generator(*model, tokenizer, config).generate(std::vector<GenerationPrompt>{prompt})[0][0];
@@ -334,7 +339,7 @@ TEST(GenerationStop, IsALineBreak) {
   const LanguageModel model = random_language_model(continuing_models()[1].options, tokenizer.size());
   const std::int32_t line_break = tokenizer.id_of("\u010a");
   const std::vector<GenerationPrompt> prompt = {{.text = "the dog", .place = ""}};
-  GenerateConfig config{.max_new_tokens = 40, .samples = 100, .temperature = 5};
+  GenerateConfig config{.max_new_tokens = 40, .samples = 100, .options = {.temperature = 5}};
   const std::vector<Continuation> whole = Generator(*model, tokenizer, config).generate(prompt)[0];
   config.stop = {"\\n"};
   const std::vector<Continuation> cut = Generator(*model, tokenizer, config).generate(prompt)[0];
@@ -361,16 +366,17 @@ TEST(GenerateOptions, AskForTheirSearch) {
   const SearchConfig plain = GenerateConfig{}.search();
   EXPECT_EQ(plain.sample, 1);
   EXPECT_EQ(plain.temperature, 1);
-  const SearchConfig greedy = GenerateConfig{.temperature = 0}.search();
+  const SearchConfig greedy = GenerateConfig{.options = {.temperature = 0}}.search();
   EXPECT_EQ(greedy.sample, 0);
   EXPECT_EQ(greedy.beam, 1);
-  const SearchConfig beam = GenerateConfig{.beam = 4, .length_penalty = 0.5, .no_repeat_ngram = 3}.search();
+  const SearchConfig beam =
+      GenerateConfig{.beam = 4, .options = {.length_penalty = 0.5, .no_repeat_ngram = 3}}.search();
   EXPECT_EQ(beam.sample, 0);
   EXPECT_EQ(beam.beam, 4);
   EXPECT_EQ(beam.length_penalty, 0.5);
   EXPECT_EQ(beam.no_repeat_ngram, 3);
   const GenerateConfig given{
-      .samples = 7, .temperature = 0.5, .top_k = 3, .top_p = 0.8, .min_p = 0.1, .epsilon = 0.2, .seed = 9};
+      .samples = 7, .epsilon = 0.2, .options = {.seed = 9, .temperature = 0.5, .top_k = 3, .top_p = 0.8, .min_p = 0.1}};
   const SearchConfig samples = given.search();
   EXPECT_EQ(samples.sample, 7);
   EXPECT_EQ(samples.temperature, 0.5);
