@@ -7,7 +7,6 @@
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <span>
 
 namespace attend {
 namespace {
@@ -77,12 +76,8 @@ std::vector<LayerAttention> AttentionRecorder::of_sentence(std::int64_t b, const
 
 SentenceAttention attention_of(const BertImpl& bert, const Tokenizer& tokenizer, const Sample& sample, bool operands) {
   const c10::InferenceMode inference;
-  const torch::Device device = bert.parameters().front().device();
-  const auto length = std::ssize(sample.ids);
-  SegmentedSequences input{.tokens = concatenate({std::span(sample.ids)}, -1, -1), .segments_M = {}};
-  input.tokens.ids_M = input.tokens.ids_M.to(device);
-  input.segments_M =
-      at::arange(length, input.tokens.ids_M.options()).ge(static_cast<std::int64_t>(sample.first)).to(at::kLong);
+  const Sample* const samples[] = {&sample};
+  const SegmentedSequences input = on_device(make_labelled_batch(samples), bert.parameters().front().device()).input;
   AttentionRecorder recorder({}, operands);
   Pass pass = Pass::inference(&recorder);
   bert.forward(input, pass);

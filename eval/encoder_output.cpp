@@ -6,14 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
-#include <string_view>
 
 #include "core/error.hpp"
 #include "core/process.hpp"
-#include "data/batch/batch.hpp"
 #include "eval/metrics/tokenizers.hpp"
-#include "models/layers/pass.hpp"
 #include "models/ops/ops.hpp"
 
 namespace attend {
@@ -83,13 +79,11 @@ TextVectors embed(const SentenceEncoder& encoder, const Tokenizer& tokenizer, co
 }
 
 double cosine(const std::vector<float>& a, const std::vector<float>& b) {
-  double product = 0, of_a = 0, of_b = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    product += static_cast<double>(a[i]) * static_cast<double>(b[i]);
-    of_a += static_cast<double>(a[i]) * static_cast<double>(a[i]);
-    of_b += static_cast<double>(b[i]) * static_cast<double>(b[i]);
-  }
-  return of_a == 0 || of_b == 0 ? 0 : product / std::sqrt(of_a * of_b);
+  const auto dot = [](const std::vector<float>& x, const std::vector<float>& y) {
+    return std::inner_product(x.begin(), x.end(), y.begin(), 0.0, std::plus(), std::multiplies<double>());
+  };
+  const double of_a = dot(a, a), of_b = dot(b, b);
+  return of_a == 0 || of_b == 0 ? 0 : dot(a, b) / std::sqrt(of_a * of_b);
 }
 
 namespace {

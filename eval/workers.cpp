@@ -8,7 +8,6 @@
 #include <mutex>
 #include <numeric>
 #include <thread>
-#include <vector>
 
 #include "core/process.hpp"
 

@@ -4,11 +4,8 @@
 #include <spdlog/fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
-
-#include "eval/metrics/tokenizers.hpp"
 
 namespace attend::metrics {
 

@@ -10,9 +10,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <set>
 #include <utility>
-#include <vector>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -266,10 +264,9 @@ void ChunkTally::add(const std::vector<std::string>& predicted, const std::vecto
   tokens_ += gold.size();
   for (std::size_t i = 0; i < gold.size(); ++i) equal_tokens_ += predicted[i] == gold[i];
   const std::vector<Chunk> ours = chunks_of(predicted), theirs = chunks_of(gold);
-  const std::set<Chunk> right(theirs.begin(), theirs.end());
   total_.gold += theirs.size();
   total_.predicted += ours.size();
-  for (const Chunk& chunk : ours) total_.both += right.contains(chunk);
+  total_.both += num_shared(ours, theirs);
 }
 
 void ChunkTally::add(const ChunkTally& other) {
@@ -284,11 +281,6 @@ double ChunkTally::token_accuracy() const { return share(equal_tokens_, tokens_)
 
 namespace {
 
-// The number of `links` that are in `gold`; both are sorted.
-std::int64_t num_common(const std::vector<Link>& links, const std::vector<Link>& gold) {
-  return std::ranges::count_if(links, [&](const Link& link) { return std::ranges::binary_search(gold, link); });
-}
-
 double percent(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
@@ -299,8 +291,8 @@ void AlignmentTally::add(const std::vector<Link>& links, const SentenceLinks& go
   links_ += std::ssize(links);
   sure_ += std::ssize(gold.sure);
   possible_ += std::ssize(gold.possible);
-  right_and_sure_ += num_common(links, gold.sure);
-  right_and_possible_ += num_common(links, gold.possible);
+  right_and_sure_ += num_shared(links, gold.sure);
+  right_and_possible_ += num_shared(links, gold.possible);
 }
 
 double AlignmentTally::precision() const { return percent(right_and_possible_, links_); }

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "eval/metrics/ngram_metrics.hpp"
-#include "eval/metrics/tokenizers.hpp"
 
 namespace attend::metrics {
 namespace {

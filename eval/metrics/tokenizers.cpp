@@ -7,10 +7,8 @@
 #include <unicode/uchar.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <span>
 #include <stdexcept>
-#include <vector>
 
 #include "core/text.hpp"
 
@@ -40,8 +38,7 @@ std::size_t white_space_at(std::string_view text, std::size_t at) {
   }
 }
 
-}  // namespace
-
+// `text` without trailing white space.
 std::string_view trim_right(std::string_view text) {
   std::size_t end = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -51,6 +48,8 @@ std::string_view trim_right(std::string_view text) {
   }
   return text.substr(0, end);
 }
+
+}  // namespace
 
 std::vector<std::string_view> split_words(std::string_view text) {
   std::vector<std::string_view> words;

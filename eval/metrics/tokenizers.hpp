@@ -15,9 +15,6 @@
 
 namespace attend::metrics {
 
-// `text` without trailing white space.
-std::string_view trim_right(std::string_view text);
-
 // The words between white space: str.split(). They point into `text`.
 std::vector<std::string_view> split_words(std::string_view text);
 

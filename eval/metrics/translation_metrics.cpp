@@ -7,7 +7,6 @@
 #include <ranges>
 
 #include "core/error.hpp"
-#include "eval/metrics/ngram_metrics.hpp"
 #include "eval/metrics/ter.hpp"
 
 namespace attend::metrics {

@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iterator>
 #include <limits>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "models/ops/ops.hpp"
 

@@ -3,8 +3,6 @@
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 
-#include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <ranges>
 #include <string>
@@ -12,7 +10,6 @@
 
 #include "core/error.hpp"
 #include "core/process.hpp"
-#include "eval/search/hypothesis.hpp"
 #include "eval/search/processors.hpp"
 #include "eval/search/strategies.hpp"
 #include "models/layers/pass.hpp"
