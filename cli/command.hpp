@@ -9,6 +9,7 @@
 // UserError and Interrupted.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -65,5 +66,11 @@ Command make_command(std::string name, std::string help, void (*run)(const Confi
 
 // All commands, in the order of --help.
 std::vector<Command> all_commands();
+
+// For commands that stop where a signal requests it: installs the handlers, and computes with `threads` from now on.
+void begin_work(std::int64_t threads);
+
+// Runs the command given by the words after the program's name and returns the exit code; never throws.
+int run_program(const std::vector<Command>& commands, const std::vector<std::string>& words);
 
 }  // namespace attend

@@ -1,5 +1,8 @@
-// The list of all commands.
+// The list of all commands, and what several of them begin with.
+#include <ATen/Parallel.h>
+
 #include "cli/command.hpp"
+#include "core/process.hpp"
 
 namespace attend {
 
@@ -32,6 +35,11 @@ std::vector<Command> all_commands() {
           evaluate_command(), score_command(),     generate_command(),   pretrain_command(), finetune_command(),
           predict_command(),  embed_command(),     neighbours_command(), export_command(),   import_command(),
           average_command(),  info_command()};
+}
+
+void begin_work(std::int64_t threads) {
+  signals::install();
+  at::set_num_threads(static_cast<int>(threads));
 }
 
 }  // namespace attend

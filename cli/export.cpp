@@ -16,7 +16,6 @@
 #include "models/run/run.hpp"
 
 namespace attend {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -1,5 +1,4 @@
 // attend generate: continues texts with a trained language model.
-#include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
@@ -14,7 +13,6 @@
 #include "cli/input.hpp"
 #include "core/conditions.hpp"
 #include "core/log.hpp"
-#include "core/process.hpp"
 #include "eval/generate.hpp"
 #include "models/run/run.hpp"
 
@@ -116,8 +114,7 @@ void continue_lines(const GenerateCommandConfig& config, InputLines& input, cons
 }
 
 void run(const GenerateCommandConfig& config, const OptionOrigins& /*origins*/) {
-  signals::install();
-  at::set_num_threads(static_cast<int>(config.generate.threads));
+  begin_work(config.generate.threads);
   std::optional<InputLines> input;  // opened first, to report an unreadable file at once
   if (config.prompt.empty()) input.emplace(config.input, config.lines);
   const auto trained = load_run_as<LanguageRun>(config.run, config.use);

@@ -179,7 +179,7 @@ std::vector<std::string> rows_of(const Command& command) {
 
 bool is_training(const Command& command) {
   const BoundOptions options = command.prepare().options;
-  return std::ranges::find(options, "resume", &BoundOption::name) != options.end();
+  return find_option(options, "resume") != nullptr;
 }
 
 // The rows that all training commands have in common.
@@ -247,8 +247,7 @@ std::string options_about(const std::vector<Command>& commands, const std::vecto
     }
   }
   if (found.empty()) {
-    std::string asked;
-    for (const std::string& word : words) asked += (asked.empty() ? "" : " ") + word;
+    const std::string asked = text_of(words);
     std::vector<std::string_view> names(commands.size());
     std::ranges::transform(commands, names.begin(), &Command::name);
     const std::string_view nearest = commands.size() == 1 ? "" : nearest_name(asked, names);

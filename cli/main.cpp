@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "cli/command.hpp"
-#include "cli/program.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 

@@ -1,5 +1,4 @@
-#include "cli/program.hpp"
-
+// The frame around every command: reading the command line, exit codes and messages.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -11,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/command.hpp"
 #include "cli/help.hpp"
 #include "cli/shell.hpp"
 #include "core/conditions.hpp"
@@ -27,8 +27,6 @@ constexpr std::array<std::string_view, 4> kMemoryOptions = {"max-tokens", "batch
 
 // The words that a list takes, at most.
 constexpr int kMostWords = 1'000'000;
-
-std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
 
 // The options of every command besides --config and --help.
 struct FrameOptions {
@@ -349,7 +347,8 @@ int run_program(const std::vector<Command>& commands, const std::vector<std::str
     return complain_of_memory(running);
   } catch (const std::exception& error) {
     // LibTorch reports a failed allocation in text; a backtrace follows the first line.
-    const std::string message = first_line(error.what());
+    std::string message = error.what();
+    message.resize(std::min(message.find('\n'), message.size()));
     if (message.find("can't allocate memory") != std::string::npos ||
         message.find("out of memory") != std::string::npos) {
       return complain_of_memory(running);

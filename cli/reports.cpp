@@ -1,24 +1,31 @@
-// attend heads, probe and faithfulness: reports on one run.
-#include <ATen/Parallel.h>
+// attend compare, heads, probe and faithfulness: reports on runs, each in a directory with index.html, report.md and
+// report.json.
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "analysis/compare.hpp"
 #include "analysis/faithfulness.hpp"
 #include "analysis/heads.hpp"
 #include "analysis/hidden_state_probes.hpp"
+#include "analysis/report/json.hpp"
+#include "analysis/report/page.hpp"
+#include "analysis/report/sections.hpp"
 #include "analysis/silencing.hpp"
 #include "cli/command.hpp"
-#include "cli/report_directory.hpp"
+#include "cli/shell.hpp"
 #include "core/conditions.hpp"
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
-#include "core/process.hpp"
 #include "core/text.hpp"
+#include "data/text/lines.hpp"
 #include "eval/score.hpp"
 #include "eval/workers.hpp"
 #include "models/run/kind.hpp"
@@ -26,6 +33,104 @@
 
 namespace attend {
 namespace {
+
+struct ReportOutput {
+  std::string directory;
+  bool overwrite = false;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit("output", self.directory,
+          {.help = "new directory for index.html, report.md and report.json", .placeholder = "DIR", .required = true});
+    visit("overwrite", self.overwrite, {.help = "replace the report in --output", .common = true});
+  }
+};
+
+// Whether an earlier report is to be replaced. UserError if the directory exists and is not such a report.
+bool replaces_report(const ReportOutput& output) {
+  if (!output.overwrite || !std::filesystem::exists(output.directory)) {
+    refuse_existing(output.directory, "--output, or pass --overwrite");
+    return false;
+  }
+  if (!std::filesystem::exists(std::filesystem::path(output.directory) / "report.json")) {
+    throw UserError("--overwrite: " + output.directory + " is not a report",
+                    "give another --output, or delete it yourself");
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(output.directory)) {
+    const std::string name = entry.path().filename().string();
+    if (name == "index.html" || name == "report.md" || name == "report.json") continue;
+    throw UserError("--overwrite: " + entry.path().string() + " is not part of a report",
+                    "give another --output, or move it elsewhere");
+  }
+  return true;
+}
+
+// Measures what a report of `attend COMMAND` shows, and writes it. The directory is created before the work, so that an
+// unwritable path is reported at once, and removed if the work fails.
+template <class Config, class Measure>
+auto write_report(std::string_view command, const Config& config, const Measure& measure) {
+  const std::string& output = config.output.directory;
+  const bool replaces = replaces_report(config.output);
+  const NewDirectories parents(std::filesystem::absolute(output + "/").parent_path().parent_path());
+  StagedDirectory staged(output);
+  auto report = measure();
+  report.command = command_line(command, config);
+  const SectionReport shown = section_report(report);
+  write_file_atomic(staged.path() / "index.html", report_page(shown));
+  write_file_atomic(staged.path() / "report.md", report_markdown(shown));
+  write_file_atomic(staged.path() / "report.json", report_json(report));
+  if (replaces) std::filesystem::remove_all(output);
+  staged.commit();
+  return report;
+}
+
+struct ComparisonReport {
+  CompareConfig compare;
+  ReportOutput output;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Report");
+    ReportOutput::visit(self.output, visit);
+    CompareConfig::visit(self.compare, visit);
+  }
+  Facts facts() const { return compare.facts(); }
+  void validate(const OptionOrigins& origins) const { compare.validate(origins); }
+};
+
+// Names the parts that are missing from the report; empty if it is complete.
+std::string left_out(const Comparison& comparison) {
+  if (comparison.attention_left_out == 0) return {};
+  return fmt::format(", without the attention of {} of {} sentences", comparison.attention_left_out,
+                     comparison.sentences.size());
+}
+std::string left_out(const ComparedSystems& /*comparison*/) { return {}; }
+
+template <class SomeComparison>
+void compare_by(SomeComparison (*compare_runs)(const CompareConfig&), const ComparisonReport& config) {
+  const auto start = std::chrono::steady_clock::now();
+  const SomeComparison comparison = write_report("compare", config, [&] { return compare_runs(config.compare); });
+  for (const std::string& note : comparison.notes) log::warn("{}", note);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  const auto megabytes = [&](const char* file) {
+    const std::filesystem::path path = std::filesystem::path(config.output.directory) / file;
+    return static_cast<double>(std::filesystem::file_size(path)) * 1e-6;
+  };
+  log::info("{}: open index.html ({:.1f} MB; report.json {:.1f} MB{}; compared in {:.0f} s)", config.output.directory,
+            megabytes("index.html"), megabytes("report.json"), left_out(comparison), taken.count());
+}
+
+void report_comparison(const ComparisonReport& config, const OptionOrigins& origins) {
+  std::ranges::for_each(config.compare.train, check_readable);
+  const std::string_view kind = kind_of_comparison(config.compare);
+  const bool by_workers = kind == kTranslationRuns || kind == kGivenTranslations;  // others are read by one
+  const std::int64_t threads =
+      by_workers || origins.given("threads") ? config.compare.translator.threads : num_workers(std::nullopt);
+  begin_work(threads);
+  if (by_workers) return compare_by(compare, config);
+  if (kind == kLanguageModels) return compare_by(compare_language, config);
+  compare_by(kind == kPretrainedEncoders ? compare_masked : compare_tasks, config);
+}
 
 struct HeadsOfRunConfig {
   HeadStudy study;
@@ -84,8 +189,7 @@ std::vector<HeadPlace> heads_pruned(const HeadsOfRunConfig& config, HeadReport& 
 }
 
 void report_heads(const HeadsOfRunConfig& config, const OptionOrigins& /*origins*/) {
-  signals::install();
-  at::set_num_threads(static_cast<int>(config.study.scoring.threads));
+  begin_work(config.study.scoring.threads);
   if (config.study.prune > 0) refuse_existing(config.study.pruned_run, "--pruned-run");
   std::vector<HeadPlace> pruned;
   const HeadReport report = write_report("heads", config, [&] {
@@ -100,40 +204,35 @@ void report_heads(const HeadsOfRunConfig& config, const OptionOrigins& /*origins
   log::info("{}: without {}", config.study.pruned_run, counted(std::ssize(pruned), "head"));
 }
 
-struct ProbeCommandConfig {
-  ProbingConfig probing;
+// A report of what `Measured` finds in a run.
+template <class Measured>
+struct MeasuredReport {
+  Measured measured;
   ReportOutput output;
   std::optional<std::int64_t> threads;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visit) {
-    visit.group("Probes");
-    ProbingConfig::visit(self.probing, visit);
+    visit.group(Self::kGroup);
+    Measured::visit(self.measured, visit);
     ReportOutput::visit(self.output, visit);
     visit("threads", self.threads, {.help = "threads; auto: one per processor", .min = 1, .max = 1024});
   }
 };
 
+struct ProbeCommandConfig : MeasuredReport<ProbingConfig> {
+  static constexpr std::string_view kGroup = "Probes";
+};
+
 void report_probes(const ProbeCommandConfig& config, const OptionOrigins& /*origins*/) {
-  signals::install();
-  at::set_num_threads(static_cast<int>(num_workers(config.threads)));
-  const Probing probing = write_report("probe", config, [&] { return probe_hidden_states(config.probing); });
+  begin_work(num_workers(config.threads));
+  const Probing probing = write_report("probe", config, [&] { return probe_hidden_states(config.measured); });
   for (const std::string& note : probing.not_measured) log::warn("{}", note);
   log::info("{}: open index.html", config.output.directory);
 }
 
-struct FaithfulnessCommandConfig {
-  FaithfulnessConfig measured;
-  ReportOutput output;
-  std::optional<std::int64_t> threads;
-
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor& visit) {
-    visit.group("Faithfulness");
-    FaithfulnessConfig::visit(self.measured, visit);
-    ReportOutput::visit(self.output, visit);
-    visit("threads", self.threads, {.help = "threads; auto: one per processor", .min = 1, .max = 1024});
-  }
+struct FaithfulnessCommandConfig : MeasuredReport<FaithfulnessConfig> {
+  static constexpr std::string_view kGroup = "Faithfulness";
 
   // Reads the record of the run.
   Facts facts() const { return {{kRunsOfAttend, trained_by(measured.run)}}; }
@@ -144,13 +243,18 @@ struct FaithfulnessCommandConfig {
 };
 
 void report_faithfulness(const FaithfulnessCommandConfig& config, const OptionOrigins& /*origins*/) {
-  signals::install();
-  at::set_num_threads(static_cast<int>(num_workers(config.threads)));
+  begin_work(num_workers(config.threads));
   write_report("faithfulness", config, [&] { return measure_faithfulness(config.measured); });
   log::info("{}: open index.html", config.output.directory);
 }
 
 }  // namespace
+
+Command compare_command() {
+  return make_command<ComparisonReport>(
+      "compare", "compare runs on a test set and write an HTML report", report_comparison,
+      "runs/rnn runs/transformer --test corpus/test.en corpus/test.de --output report");
+}
 
 Command heads_command() {
   return make_command<HeadsOfRunConfig>("heads", "report what each attention head of a run does", report_heads,

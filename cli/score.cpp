@@ -1,11 +1,9 @@
 // attend score: log-probabilities of given translations or texts, by the kind of run, and the accuracy of minimal
 // pairs.
-#include "cli/score.hpp"
-
-#include <ATen/Parallel.h>
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iostream>
 #include <iterator>
 #include <map>
@@ -22,7 +20,7 @@
 #include "cli/input.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
-#include "core/process.hpp"
+#include "core/options.hpp"
 #include "core/text.hpp"
 #include "data/text/lines.hpp"
 #include "data/text/minimal_pairs.hpp"
@@ -32,11 +30,103 @@
 #include "eval/score.hpp"
 #include "eval/translate.hpp"
 #include "models/attention/edits.hpp"
+#include "models/run/device.hpp"
 #include "models/run/run.hpp"
 #include "train/translation/guided_attention.hpp"
 
 namespace attend {
 namespace {
+
+struct ScoreCommandConfig {
+  std::string run;
+  std::string source;
+  std::string target;
+  std::string input = "-";
+  std::vector<std::string> contrast;
+  std::vector<std::string> cut;
+  bool within_word = false;
+  std::optional<std::int64_t> window;
+  ModelOptions use;
+  ScoreConfig score;
+  bool per_token = false;
+  bool json = false;
+
+  // The fact that options depend on: the kind of model of the run.
+  static constexpr Fact kModel{"runs of a"};
+  static constexpr std::string_view kTranslation = "translation model", kLanguage = "language model", kBert = "BERT";
+  static constexpr Condition kTranslations = {kModel, {kTranslation}};
+  static constexpr Condition kTexts = {kModel, {kLanguage, kBert}};
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visit) {
+    visit.group("Scoring");
+    visit("run", self.run,
+          {.help = "run of attend train or pretrain", .placeholder = "DIR", .required = true, .positional = true});
+    visit("source", self.source,
+          {.help = "source text, one sentence per line, plain or .gz; -: standard input; without it --contrast has "
+                   "the sources and their translations",
+           .file = FileUse::read,
+           .only = kTranslations});
+    visit("target", self.target,
+          {.help = "translations of the source text, line by line", .file = FileUse::read, .only = kTranslations});
+    visit("contrast", self.contrast,
+          {.help = "minimal pairs; the accuracy is the fraction of pairs whose better text has the higher probability. "
+                   "With --target: a file with a worse translation for each of its lines. Otherwise: files of lines "
+                   "with a better and a worse sentence, for a translation model after their source; optionally after "
+                   "the kind of the error, or its kind and distance; all separated by tabs; or *.jsonl of BLiMP",
+           .file = FileUse::read});
+    visit(
+        "cut", self.cut,
+        {.help = "cut attention in the pairs of --contrast: encoder, decoder or cross, and a file with a line of links "
+                 "for each pair: 8-4 sets the weight of word 8 on word 4, counted from 0, to 0 in all heads. In cross, "
+                 "word 8 is of the translation, word 4 of its source",
+         .placeholder = "PLACE=FILE",
+         .file = FileUse::read,
+         .only = {"contrast"}});
+    visit.group("Scoring", kTexts);
+    visit("input", self.input,
+          {.help = "one text per line, plain or .gz; -: standard input",
+           .file = FileUse::read,
+           .only = without("contrast")});
+    visit.group("Scoring");
+    visit("within-word", self.within_word,
+          {.help = "with each piece, also mask the later pieces of its word, which would give it away",
+           .only = {kModel, {kBert}}});
+    visit("window", self.window,
+          {.help = "window of a Transformer, in tokens, for texts that are longer; windows overlap by half; auto: the "
+                   "size of its table of positions or, without one, the sum of --length and --memory of training",
+           .min = 1,
+           .max = 65535,
+           .only = {kModel, {kLanguage}}});
+    ModelOptions::visit(self.use, visit);
+    ScoreConfig::visit(self.score, visit);
+    visit.group("Output");
+    visit("per-token", self.per_token, {.help = "also print the log-probability of every piece"});
+    visit("json", self.json, {.help = "print one JSON object per line, and one with the sums at the end"});
+  }
+
+  // Reads the record of the run. UserError for a fine-tuned one.
+  Facts facts() const {
+    const auto model = [](std::string_view name) { return Facts{{kModel, {std::string(name)}}}; };
+    switch (kind_of_run(run)) {
+      case RunKind::train: return model(kTranslation);
+      case RunKind::language: return model(kLanguage);
+      case RunKind::pretrain: return model(kBert);
+      case RunKind::finetune: break;
+    }
+    throw UserError(run + ": a run of attend finetune, which gives texts labels, not probabilities",
+                    "give the RUN directory of attend train or pretrain");
+  }
+
+  void validate(const OptionOrigins& origins) const {
+    if (!cut.empty() && !target.empty()) {
+      throw UserError(origins("cut") + " has no meaning with --target",
+                      "give the pairs with their sources in --contrast");
+    }
+    if (contrast.empty()) return;
+    if (per_token && !json) throw UserError(origins("per-token") + " with --contrast needs --json", "add --json");
+  }
+};
 
 using ScoreJson = nlohmann::ordered_json;
 
@@ -432,17 +522,6 @@ void score_lines(const ScoreCommandConfig& config, bool translations) {
   printer.finish(translations ? config.target : file);
 }
 
-std::string_view model_of(RunKind kind, const std::string& run) {
-  switch (kind) {
-    case RunKind::train: return ScoreCommandConfig::kTranslation;
-    case RunKind::language: return ScoreCommandConfig::kLanguage;
-    case RunKind::pretrain: return ScoreCommandConfig::kBert;
-    case RunKind::finetune: break;
-  }
-  throw UserError(run + ": a run of attend finetune, which gives texts labels, not probabilities",
-                  "give the RUN directory of attend train or pretrain");
-}
-
 // Throws UserError unless a source and a target are given, or pairs that contain both.
 void check_translations(const ScoreCommandConfig& config) {
   if (!config.contrast.empty() && config.source.empty() && config.target.empty()) return;
@@ -461,16 +540,13 @@ void run(const ScoreCommandConfig& config, const OptionOrigins& origins) {
                     "name the file with a worse translation for each line of --target");
   }
   const bool translations = kind_of_run(config.run) == RunKind::train;
-  signals::install();
-  at::set_num_threads(static_cast<int>(config.score.threads));
+  begin_work(config.score.threads);
   if (translations) check_translations(config);
   if (config.contrast.empty() || !config.target.empty()) return score_lines(config, translations);
   score_pairs(config, translations ? PairsOf::translations : PairsOf::texts);
 }
 
 }  // namespace
-
-Facts ScoreCommandConfig::facts() const { return {{kModel, {std::string(model_of(kind_of_run(run), run))}}}; }
 
 Command score_command() {
   return make_command<ScoreCommandConfig>("score", "compute the log-probability of translations or texts", run,

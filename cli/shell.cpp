@@ -63,12 +63,6 @@ std::vector<Completion> completions_of(const Command& command) {
   return completions;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
 // A backslash before each of `special`.
 std::string escaped(std::string_view text, std::string_view special) {
   std::string word;
@@ -100,21 +94,20 @@ std::string shell_words(const OptionValue& value) {
   return text;
 }
 
-std::vector<std::string> names_of(const std::vector<Command>& commands) {
+std::string names_of(const std::vector<Command>& commands) {
   std::vector<std::string> names(commands.size());
   std::ranges::transform(commands, names.begin(), &Command::name);
-  return names;
+  return text_of(names);
 }
 
 // A case of the values of each flag: those possible, then :files or :directories, and how many there may be.
 std::string bash_script(const std::vector<Command>& commands) {
-  const std::string names = joined(names_of(commands));
   std::string cases;
   for (const Command& command : commands) {
     std::string flags, values, positional;
     for (const Completion& completion : completions_of(command)) {
       flags += (flags.empty() ? "--" : " --") + completion.flag;
-      const std::string offers = joined(completion.values) + (completion.files ? ":files" : "") +
+      const std::string offers = text_of(completion.values) + (completion.files ? ":files" : "") +
                                  (completion.directories ? ":directories" : "");
       if (completion.positional && positional.empty()) positional = offers;
       if (completion.most == 1 && offers.empty()) continue;
@@ -132,7 +125,7 @@ _attend() {
   [[ ${COMP_WORDS[1]} == help || ${COMP_WORDS[1]} == config ]] && ((COMP_CWORD > 1)) && at=2
   if ((COMP_CWORD == at)); then
     offers=')" +
-         names + R"('
+         names_of(commands) + R"('
     ((at == 1)) && offers+=' config completion help --help --version --quiet'
     mapfile -t COMPREPLY < <(compgen -W "$offers" -- "$word")
     return
@@ -168,11 +161,11 @@ std::string zsh_script(const std::vector<Command>& commands) {
     std::string specs;
     for (const Completion& completion : completions_of(command)) {
       const bool takes_many = completion.most == 2;
-      const std::string values = "(" + joined(completion.values) + ")";
+      const std::string values = "(" + text_of(completion.values) + ")";
       const std::string action = completion.directories      ? "_files -/"
                                  : !completion.files         ? values
                                  : completion.values.empty() ? "_files"
-                                                             : "{ compadd " + joined(completion.values) + "; _files }";
+                                                             : "{ compadd " + text_of(completion.values) + "; _files }";
       const std::string value = completion.most == 0 ? "" : (takes_many ? ":*-*:value:" : ":value:") + action;
       specs += " \\\n        " + in_quotes("*--" + completion.flag + (value.empty() ? "[" : "=[") +
                                            escaped(completion.help, "[]:\\") + "]" + value);
@@ -214,13 +207,13 @@ std::string fish_script(const std::vector<Command>& commands) {
       "complete -c attend -n __fish_use_subcommand -a 'config completion help'\n"
       "complete -c attend -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'\n"
       "complete -c attend -n '__fish_seen_subcommand_from help config' -a " +
-      in_quotes(joined(names_of(commands))) + "\n";
+      in_quotes(names_of(commands)) + "\n";
   for (const Command& command : commands) {
     const std::string line = "complete -c attend -n ";
     text += line + "__fish_use_subcommand -a " + command.name + " -d " + in_quotes(escaped(command.help, "\\")) + "\n";
     const std::string here = line + in_quotes("__fish_seen_subcommand_from " + command.name);
     for (const Completion& completion : completions_of(command)) {
-      std::string values = joined(completion.values);
+      std::string values = text_of(completion.values);
       if (completion.directories) values += " (__fish_complete_directories)";
       const std::string offers =
           (completion.files ? " -F" : "") + (values.empty() ? std::string() : " -a " + in_quotes(values));

@@ -1,11 +1,10 @@
 // The frame around commands: what a command line becomes, exit codes, and every message.
-#include "cli/program.hpp"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <new>
 
+#include "cli/command.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "tests/support/temporary.hpp"
