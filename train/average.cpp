@@ -1,20 +1,17 @@
 #include "train/average.hpp"
 
 #include <ATen/Functions.h>
-#include <torch/types.h>
 
 #include <algorithm>
 #include <deque>
 #include <filesystem>
 #include <ranges>
-#include <vector>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
 #include "core/safetensors.hpp"
 #include "models/layers/layers.hpp"
-#include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/kind.hpp"
 #include "models/run/new_run.hpp"

@@ -7,10 +7,8 @@
 #include "core/files.hpp"
 #include "core/json.hpp"
 #include "core/log.hpp"
-#include "core/safetensors.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
-#include "models/run/checkpoint_reader.hpp"
 
 namespace attend {
 namespace {

@@ -6,7 +6,6 @@
 #include <array>
 #include <bit>
 #include <chrono>
-#include <string>
 
 #include "core/error.hpp"
 #include "core/files.hpp"

@@ -15,7 +15,6 @@
 #include "core/log.hpp"
 #include "core/process.hpp"
 #include "models/run/device.hpp"
-#include "train/distributed/ranks.hpp"
 
 namespace attend {
 

@@ -5,7 +5,6 @@
 #include <torch/version.h>
 
 #include <chrono>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
@@ -24,7 +23,6 @@
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/device.hpp"
 #include "train/checkpoint.hpp"
-#include "train/distributed/ranks.hpp"
 #include "train/memory_limit.hpp"
 
 namespace attend {
@@ -119,7 +117,7 @@ void Session::train() {
   resolve_options();
   build();
   record();
-  if (ranks_.first()) hand_over();
+  if (ranks_.several() && ranks_.first()) hand_over();
   if (ranks_.several() && !checkpoint_) {
     for (const auto& [name, tensor] : weights_of(task_->model())) ranks_.from_first(tensor.detach());
     refresh_weights(task_->model());
@@ -228,7 +226,6 @@ void Session::record() {
 }
 
 void Session::hand_over() {
-  if (!ranks_.several()) return;
   const nlohmann::json run = {{"record", read_file(fs::path(run_.run) / "run.json")},
                               {"checkpoint", checkpoint_ ? checkpoint_->directory().string() : ""}};
   ranks_.from_first(run.dump());

@@ -3,14 +3,12 @@
 #include <ATen/Functions.h>
 #include <spdlog/fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/files.hpp"
-#include "core/log.hpp"
 #include "core/process.hpp"
 #include "core/random.hpp"
 #include "core/text.hpp"
@@ -333,15 +331,12 @@ std::string Trainer::progress_line(const std::vector<LossTerm>& terms, double ra
                      format_seconds(seconds_left()));
 }
 
-std::vector<ValidationMetric> Trainer::measure() {
-  std::optional<WeightAverage::InModel> averaged;
-  if (average_) averaged.emplace(*average_);
-  return task_.validate(run_, state_.step, ranks_);
-}
-
 void Trainer::validate() {
   progress_.clear();
-  const std::vector<ValidationMetric> metrics = measure();
+  std::optional<WeightAverage::InModel> averaged;
+  if (average_) averaged.emplace(*average_);
+  const std::vector<ValidationMetric> metrics = task_.validate(run_, state_.step, ranks_);
+  averaged.reset();
   const bool regular = state_.step % *config_.valid_every == 0;
   state_.validated = state_.step;
   std::vector<std::pair<std::string_view, double>> values;

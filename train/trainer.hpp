@@ -193,8 +193,7 @@ class Trainer {
   Totals count(const std::vector<MicroBatch>& batches, bool interrupted);
   void enter_phase();
   void update();
-  std::vector<ValidationMetric> measure();  // of the averaged weights, if there are any
-  void validate();
+  void validate();  // the averaged weights, if there are any
   void save();
   void log_interval(const std::vector<LossTerm>& terms, double rate, double norm);
   [[noreturn]] void refuse_nonfinite(const std::vector<MicroBatch>& batches, double loss, double norm,

@@ -35,6 +35,7 @@ class ParallelBatches {
     epoch_.emplace(order_->epoch(epoch, sampled_ != nullptr ? sampled_->lengths(epoch) : std::vector<PairLength>()));
     return epoch_->size();
   }
+  std::int64_t num_batches() const { return epoch_->size(); }
   Batch batch(std::int64_t number) const {
     return make_batch(*corpus_, epoch_->batch(number), ids_, sampled_, number_);
   }

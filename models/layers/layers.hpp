@@ -36,7 +36,7 @@ enum class ParameterRole {
 };
 
 // What its layer declares of a parameter, for its initialisation (initialise.hpp), its weight decay and its rule of
-// updates (train/update_rules.hpp) and its cost (analysis/cost.hpp).
+// updates (train/optimiser.hpp) and its cost (analysis/cost.hpp).
 struct ParameterTraits {
   ParameterRole role = ParameterRole::matrix;
   std::int64_t stacked = 1;    // matrices of one shape stacked in it, such as q | k | v or the gates of a cell

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -15,13 +14,10 @@
 namespace attend {
 namespace {
 
-struct Written {
-  std::int64_t length, max_tokens;
-  double percent;
-  std::optional<double> mask_rate;
-};
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
-std::optional<Written> read(std::string_view text, std::int64_t max_tokens) {
+// A phase that ends after its own share, in percent; none if `text` is not valid.
+std::optional<Phase> read(std::string_view text, std::int64_t max_tokens) {
   const auto colon = text.find(':'), sign = text.find('%');
   if (colon == std::string_view::npos || sign == std::string_view::npos || sign < colon) return std::nullopt;
   const std::string_view sizes = text.substr(0, colon), masks = text.substr(sign + 1);
@@ -36,7 +32,7 @@ std::optional<Written> read(std::string_view text, std::int64_t max_tokens) {
     if (!mask_rate || !(*mask_rate >= 0 && *mask_rate <= 1)) return std::nullopt;
   }
   if (*length < 8 || *length > 65535 || !(*percent > 0 && *percent <= 100)) return std::nullopt;
-  return Written{*length, *tokens, *percent, mask_rate};
+  return Phase{.length = *length, .max_tokens = *tokens, .end = *percent, .mask_rate = mask_rate};
 }
 
 }  // namespace
@@ -47,21 +43,19 @@ std::vector<Phase> parse_phases(const std::vector<std::string>& texts, const std
   std::vector<Phase> phases;
   double percent = 0;
   for (const std::string& text : texts) {
-    const std::optional<Written> written = read(text, max_tokens);
-    if (!written) {
+    std::optional<Phase> phase = read(text, max_tokens);
+    if (!phase) {
       throw UserError(origin + ": \"" + text + "\" is not a valid phase",
                       "write LENGTH:SHARE%, such as 128:90%, 128@4096:90% or 128:90%:0.3");
     }
-    if (written->max_tokens < written->length) {
-      throw UserError(origin + ": \"" + text + "\": a batch of " + std::to_string(written->max_tokens) +
+    if (phase->max_tokens < phase->length) {
+      throw UserError(origin + ": \"" + text + "\": a batch of " + std::to_string(phase->max_tokens) +
                           " tokens is too small for a sequence",
                       "raise --max-tokens, or write LENGTH@MAX-TOKENS");
     }
-    percent += written->percent;
-    phases.push_back({.length = written->length,
-                      .max_tokens = written->max_tokens,
-                      .end = percent / 100,
-                      .mask_rate = written->mask_rate});
+    percent += phase->end;
+    phase->end = percent / 100;
+    phases.push_back(*phase);
   }
   if (std::abs(percent - 100) > 1e-6) {
     throw UserError(origin + ": the shares of all phases sum to " + four_digits(percent) + "%",
@@ -81,21 +75,6 @@ std::vector<Phase> short_first(double share, std::int64_t length, std::int64_t m
   phases.push_back({.length = length, .max_tokens = max_tokens});
   return phases;
 }
-
-namespace {
-
-constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
-
-// Throws UserError if several processes train a model that carries state from one segment to the next.
-void refuse_carrying(const PretrainingConfig& config, const OptionOrigins& origins) {
-  if (!config.model.carries() || config.trainer.processes == 1) return;
-  throw UserError(origins(config.model.is_recurrent() ? "cell" : "memory") +
-                      ": what the model remembers of a text is kept in one process, but there are " +
-                      std::to_string(config.trainer.processes),
-                  "use one process with a larger --accumulate, or a Transformer without --memory");
-}
-
-}  // namespace
 
 std::vector<Phase> PretrainingConfig::lengths(const std::string& origin, std::int64_t tokens) const {
   return phases.empty() ? attend::short_first(short_first.value_or(0), instances.length, tokens)
@@ -120,7 +99,12 @@ void PretrainingConfig::refuse_contradictions(const OptionOrigins& origins) cons
   if (!recurrent) trainer.refuse_several(model.stack.block.norm_kind, origins);
   if (is_causal()) {
     check_language_options(model);
-    refuse_carrying(*this, origins);
+    if (model.carries() && trainer.processes > 1) {
+      throw UserError(origins(model.is_recurrent() ? "cell" : "memory") +
+                          ": what the model remembers of a text is kept in one process, but there are " +
+                          std::to_string(trainer.processes),
+                      "use one process with a larger --accumulate, or a Transformer without --memory");
+    }
   } else {
     resolve_stack(model.stack, objective == PretrainingKind::permuted ? StackUse::permuted : StackUse::masked);
   }

@@ -63,6 +63,8 @@ class RawTextTask : public StreamTask<Batch> {
         train_(std::move(train)),
         valid_(std::move(valid)) {}
 
+  std::vector<std::int64_t> lines_of(const Batch& batch) const override { return batch.lines; }
+
   Model model_;
   Tokenizer tokenizer_;
   PretrainingConfig config_;
@@ -155,7 +157,6 @@ class PretrainingTask : public RawTextTask<BertForPretraining, PretrainingBatch,
   }
 
   std::int64_t tokens_of(const PretrainingBatch& batch) const override { return batch.input.tokens.ids_M.size(0); }
-  std::vector<std::int64_t> lines_of(const PretrainingBatch& batch) const override { return batch.lines; }
 
   PretrainingData data(const DocumentCorpus& corpus, const MaskingConfig& masking, std::uint64_t seed,
                        const Phase& phase) const {
@@ -200,19 +201,17 @@ std::int64_t lanes_of(const PretrainingConfig& config) {
   return config.model.carries() ? config.trainer.accumulate : 0;
 }
 
-std::unique_ptr<LanguageObjective> language_objective(const LanguageModel& model, const PretrainingConfig& config) {
-  return std::make_unique<LanguageObjective>(model, lanes_of(config), *config.max_tokens / config.instances.length,
-                                             torch::Device(config.run.device));
-}
-
 // Pretraining of a language model on raw text.
 class LanguageTask : public RawTextTask<LanguageModel, LanguageBatch, CausalData> {
  public:
   // The tokenizer must have an end token. Throws UserError as CausalData does.
   LanguageTask(LanguageModel model, const Tokenizer& tokenizer, const PretrainingConfig& config, DocumentCorpus train,
                std::optional<DocumentCorpus> valid)
-      : RawTextTask(model, language_objective(model, config), identity_of(config.model, tokenizer), tokenizer, config,
-                    std::move(train), std::move(valid)) {
+      : RawTextTask(model,
+                    std::make_unique<LanguageObjective>(model, lanes_of(config),
+                                                        *config.max_tokens / config.instances.length,
+                                                        torch::Device(config.run.device)),
+                    identity_of(config.model, tokenizer), tokenizer, config, std::move(train), std::move(valid)) {
     batches_per_epoch_ = training_data().num_batches();
     if (!valid_) return;
     const bool carries = config.model.carries();  // in one lane, so that all models read the same text
@@ -280,7 +279,6 @@ class LanguageTask : public RawTextTask<LanguageModel, LanguageBatch, CausalData
     return std::make_unique<BatchStream<LanguageBatch>>(training_data(), position, shard);
   }
   std::int64_t tokens_of(const LanguageBatch& batch) const override { return batch.num_tokens(); }
-  std::vector<std::int64_t> lines_of(const LanguageBatch& batch) const override { return batch.lines; }
 
   CausalData training_data() const {
     CausalDataConfig data{.length = config_.instances.length,

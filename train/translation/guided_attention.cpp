@@ -1,15 +1,11 @@
 #include "train/translation/guided_attention.hpp"
 
-#include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "data/corpus/id_cache.hpp"
 #include "data/text/lines.hpp"
 #include "data/text/parallel.hpp"
 #include "data/tokenizer/piece_sampler.hpp"

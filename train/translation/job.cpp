@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
-#include <memory>
-#include <optional>
+#include <limits>
 #include <span>
 #include <sstream>
 
@@ -13,21 +11,15 @@
 #include "core/error.hpp"
 #include "core/files.hpp"
 #include "core/log.hpp"
-#include "core/process.hpp"
-#include "data/corpus/parallel_corpus.hpp"
 #include "data/text/lines.hpp"
 #include "data/text/parallel.hpp"
 #include "data/tokenizer/tokenizer_trainer.hpp"
 #include "eval/translate.hpp"
-#include "models/attention/edits.hpp"
 #include "models/layers/layers.hpp"
 #include "models/layers/weights_io.hpp"
 #include "models/run/checkpoint_reader.hpp"
 #include "models/run/kind.hpp"
 #include "models/translation/factory.hpp"
-#include "train/session.hpp"
-#include "train/translation/config.hpp"
-#include "train/translation/guided_attention.hpp"
 #include "train/translation/objective.hpp"
 
 namespace attend {
@@ -97,7 +89,16 @@ MicroBatch TranslationTask::largest() {
 
 std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::path& run, std::int64_t step,
                                                         Ranks& ranks) {
-  const double loss = validation_loss(ranks);
+  ParallelBatches held_out(valid_->corpus, valid_->order, ids_);
+  held_out.begin_epoch(0);
+  std::array<double, 2> nll_and_count = {};
+  measure_held_out(held_out, std::numeric_limits<std::int64_t>::max(), ranks, [&](const Batch& batch) {
+    Pass pass = Pass::inference();
+    nll_and_count[0] += objective_->losses(batch, pass)[0].reported.item<double>();
+    nll_and_count[1] += static_cast<double>(batch.num_labels());
+  });
+  ranks.sum(nll_and_count);
+  const double loss = nll_and_count[0] / nll_and_count[1];
   std::vector<ValidationMetric> found = {{.name = "loss", .value = loss}, {.name = "ppl", .value = std::exp(loss)}};
   if (const std::vector<LayerGates> gates = gates_of(*model_); !gates.empty()) {
     double open = 0;
@@ -135,23 +136,6 @@ std::vector<ValidationMetric> TranslationTask::validate(const std::filesystem::p
   make_directories(run / "hyps");
   write_file_atomic(run / "hyps" / ("step-" + std::to_string(step) + ".txt"), text);
   return found;
-}
-
-double TranslationTask::validation_loss(Ranks& ranks) const {
-  const torch::NoGradGuard no_grad;
-  const BatchOrder::Epoch epoch = valid_->order.epoch(0);
-  std::array<double, 2> nll_and_count = {};
-  ranks.together([&] {
-    for (std::int64_t b = ranks.rank(); b < epoch.size(); b += ranks.size()) {
-      signals::throw_if_stopped("validation");
-      const Batch batch = on_device(make_batch(valid_->corpus, epoch.batch(b), ids_), device_);
-      Pass pass = Pass::inference();
-      nll_and_count[0] += objective_->losses(batch, pass)[0].reported.item<double>();
-      nll_and_count[1] += static_cast<double>(batch.num_labels());
-    }
-  });
-  ranks.sum(nll_and_count);
-  return nll_and_count[0] / nll_and_count[1];
 }
 
 namespace {

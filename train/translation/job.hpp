@@ -56,7 +56,6 @@ class TranslationTask : public StreamTask<Batch> {
   std::unique_ptr<BatchStream<Batch>> stream_from(DataPosition position, Shard shard) override;
   std::int64_t tokens_of(const Batch& batch) const override { return batch.num_labels(); }
   std::vector<std::int64_t> lines_of(const Batch& batch) const override;
-  double validation_loss(Ranks& ranks) const;
 
   Seq2Seq model_;
   TokenizerPair tokenizers_;

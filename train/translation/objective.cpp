@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "models/ops/ops.hpp"
 #include "train/watch.hpp"
