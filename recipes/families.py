@@ -81,7 +81,7 @@ def scores(args, row, run):
     """Of the best checkpoint."""
     best = min(event["loss"] for _, _, event in validations(run))
     return {"model": row.family, "change": row.change, "pairs": row.text.pairs, **rows.trained(run, run), "best_loss": best,
-            **rows.translations(args, run, run)}
+            **rows.translations(args, run)}
 
 
 def result_of(args, name, row):

@@ -47,6 +47,11 @@ def words(options):
     return [word for name, value in options.items() for word in (f"--{name}", str(value))]
 
 
+def text_words(folder, *names):
+    """The words --train and --valid of a command, for files whose names are these with train or valid in the place of {}."""
+    return [word for part in ("train", "valid") for word in (f"--{part}", *(folder / name.format(part) for name in names))]
+
+
 def call(*command, source=None, output=None):
     """Runs a program and returns its standard output, or writes it to the file `output`, which appears when it is complete."""
     part = output and output.with_suffix(".part")
@@ -97,6 +102,19 @@ def write_documents_of_sentences(corpus):
 def bleu_and_chrf(hypothesis, reference):
     found = json.loads(attend("evaluate", "--json", "--hypothesis", hypothesis, "--reference", reference, "--metrics", "bleu", "chrf"))
     return {metric: found[metric]["score"] for metric in ("bleu", "chrf")}
+
+
+def evaluation(run, *words):
+    """The metrics of the first file that attend evaluate reads."""
+    metrics = next(iter(json.loads(attend("evaluate", run, "--json", *words)).values()))
+    return {name: metric["value"] for name, metric in metrics.items()}
+
+
+def contrasted(run, pairs, *words, workers=1):
+    """What attend score finds in minimal pairs: a record of each, and the summary."""
+    said = attend("score", run, "--contrast", pairs, "--json", "--precision", "fp32", "--workers", workers, *words)
+    *records, last = map(json.loads, said.splitlines())
+    return records, last["summary"]
 
 
 def lines_of(file):

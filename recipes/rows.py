@@ -1,7 +1,7 @@
 """Tables whose rows are trained one by one: each row is one kind of model with one seed, trained on one thread and scored.
 
-Rows of translation models are trained on Multi30k English-German with the settings of recipes/multi30k_rows.toml. Translations with the
-average of the last three checkpoints and beam size 5 are scored by sacreBLEU 2.6.0, which is installed in RUNS/venv.
+Rows of translation models are trained on Multi30k English-German with the settings of recipes/multi30k_rows.toml. Translations with beam size
+5 are scored by sacreBLEU 2.6.0, which is installed in RUNS/venv.
 """
 
 import concurrent.futures
@@ -105,12 +105,6 @@ def train_translation(args, row, run, updates):
     train(run, row.options, args.text, args.text / "val", args.runs / "multi30k.model", updates, row.seed)
 
 
-def average(run):
-    """The average of the last three checkpoints, in RUN/average."""
-    if not (run / "average").exists():
-        attend("average", run, "--last", 3, "--output", run / "average")
-
-
 def speed(run):
     """Target tokens per second, or tokens per second of an encoder."""
     return statistics.median(report["tokens_per_second"] for report in events(run, "train"))
@@ -130,21 +124,14 @@ def trained(run, weights):
     }
 
 
-def translations(args, run, weights):
-    """BLEU and chrF of both sets, and BLEU by source length over both; `weights` is the run or its average."""
+def translations(args, run):
+    """BLEU and chrF of both sets, and BLEU by source length over both."""
     for name in SETS:
         output = run / f"{name}.de"
         if not output.exists():
-            attend("translate", weights, "--beam", 5, "--precision", "fp32", "--workers", 1, source=args.text / f"{name}.en",
-                   output=output)
+            attend("translate", run, "--beam", 5, "--precision", "fp32", "--workers", 1, source=args.text / f"{name}.en", output=output)
     files = [path for name in SETS for path in (run / f"{name}.de", args.text / f"{name}.de", args.text / f"{name}.en")]
     return json.loads(call(scoring_python(args), HERE / "intervals.py", *files))
-
-
-def translation_scores(args, run):
-    """Averages the last checkpoints and scores the average."""
-    average(run)
-    return {**trained(run, run / "average"), **translations(args, run, run / "average")}
 
 
 def finish(args, name, row, result_of):
