@@ -88,11 +88,33 @@ def toy_corpus(attend, folder, pieces):
          "--quiet"])
 
 
+def peer(args, script, *words, **options):
+    """What a peer of bench/peers prints last, and its maximum resident set size in MB."""
+    out, resident = run([f"{args.peers}/bin/python", PEERS / script, *words], **options)
+    return json.loads(out.splitlines()[-1]), resident
+
+
+def small_training(attend, corpus, run, updates, *more):
+    """The words that train a small luong on the built-in corpus with a checkpoint every 20 updates."""
+    return [attend, "train", "--train", corpus / "train.en", corpus / "train.de", "--valid", corpus / "valid.en", corpus / "valid.de",
+            "--tokenizer", corpus / "pieces.model", "--run", run, "--model", "luong", "--width", 128, "--max-tokens", 512, "--max-steps",
+            updates, "--save-every", 20, "--valid-every", updates, "--bleu-sentences", 0, "--threads", 1, "--resume", "auto", *more]
+
+
+def weights(run, update):
+    return (run / "checkpoints" / f"step-{update}" / "model.safetensors").read_bytes()
+
+
+def logged(run, event="train"):
+    """The lines of the log of a training that are of this kind."""
+    lines = map(json.loads, (pathlib.Path(run) / "train.jsonl").read_text().splitlines())
+    return [line for line in lines if line["event"] == event]
+
+
 def tokens_per_second(run, first, last):
     """The speed of a training between two updates, from its log."""
-    lines = map(json.loads, (pathlib.Path(run) / "train.jsonl").read_text().splitlines())
-    logged = {line["step"]: line for line in lines if line["event"] == "train"}
-    tokens, seconds = (logged[last][key] - logged[first][key] for key in ("tokens", "seconds"))
+    updates = {line["step"]: line for line in logged(run)}
+    tokens, seconds = (updates[last][key] - updates[first][key] for key in ("tokens", "seconds"))
     return tokens / seconds
 
 
@@ -108,8 +130,13 @@ def machine():
     return f"{cpu}, {len(os.sched_getaffinity(0))} cores, {memory} GB"
 
 
+def median_speed(run):
+    """Tokens per second of a training, the median over the lines of its log."""
+    return statistics.median(line["tokens_per_second"] for line in logged(run))
+
+
 def head(args):
-    """Prints the header of a table: machine, date, commit and command."""
+    """Prints machine, date, commit and command."""
     commit = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True).stdout
     print(f"{machine()}; {datetime.datetime.now():%Y-%m-%d %H:%M}; attend {commit.strip() or 'without git'}; "
           f"{args.repeats} alternating runs of each")
@@ -145,6 +172,8 @@ def contest(name, ours, theirs, repeats, unit):
           f"| {resident} |", flush=True)
 
 
-def table():
+def table(args):
+    """Prints the head of a table of contests."""
+    head(args)
     print("| | attend, median (min..max) | peer | ratio | maximum resident set, MB | relative to the peer's |")
     print("|---|---|---|---|---|---|", flush=True)
