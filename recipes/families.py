@@ -80,7 +80,7 @@ def train(args, row, run, updates=None, *more, tokenizer="bpe"):
 def scores(args, row, run):
     """Of the best checkpoint."""
     best = min(event["loss"] for _, _, event in validations(run))
-    return {"model": row.family, "change": row.change, "pairs": row.text.pairs, **rows.trained(run, run), "best_loss": best,
+    return {"model": row.family, "change": row.change, "pairs": row.text.pairs, **rows.trained(run), "best_loss": best,
             **rows.translations(args, run)}
 
 

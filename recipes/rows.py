@@ -110,11 +110,11 @@ def speed(run):
     return statistics.median(report["tokens_per_second"] for report in events(run, "train"))
 
 
-def trained(run, weights):
-    """The size, training and configuration of a run; `weights` is the run or its average."""
+def trained(run):
+    """The size, training and configuration of a run."""
     last = events(run, "train")[-1]
     config = recipe.settings(run)
-    info = dict(line.split(": ", 1) for line in attend("info", weights).splitlines() if ": " in line)
+    info = dict(line.split(": ", 1) for line in attend("info", run).splitlines() if ": " in line)
     return {
         "parameters": int(info["parameters"]),
         "updates": last["step"],
