@@ -305,7 +305,7 @@ CLAIMS = {
         Claim("A dot product should be scaled", "Vaswani et al. 2017, section 3.2.1", *recurrent("luong_scaled_dot", "luong_dot", 1),
               "One head of 128 in an RNN: the states are bounded by tanh, so energies do not grow as they do in a Transformer"),
         Claim("Predictive windows (local-p) are the best", "Luong et al. 2015, table 4", *recurrent("luong_general_local_p", "luong", 1),
-              "No cause found in two searches: the equations and gradients are those of the paper and of its authors' code"),
+              "The equations and gradients are those of the paper and of its authors' code"),
         Claim("Monotonic windows (local-m) are better than global attention", "Luong et al. 2015, table 4",
               *recurrent("luong_general_local_m", "luong", 1)),
         Claim("Input feeding helps", "Luong et al. 2015, table 1", *recurrent("luong", "luong_general_no_feeding", 1)),
