@@ -12,8 +12,8 @@ from scores import deviation
 AT_RATE = "_learning-rate_"
 TABLES = {"recurrent": ("Recurrent attention", ("fixed", "luong", "bahdanau")), "transformer": ("The Transformer", ("transformer",))}
 GROUPS = ("recurrent score", "recurrent window", "recurrent encoder", "recurrent decoder", "cells", "positions", "self-attention", "projections",
-          "norm", "sub-layers", "activation", "together", "score", "window", "heads", "bias", "initialiser", "size", "depth", "length", "optimiser",
-          "as published")
+          "norm", "sub-layers", "activation", "together", "score", "window", "heads", "bias", "initialiser", "text", "size", "depth", "length",
+          "optimiser", "as published")
 CHANGES = GROUPS[:GROUPS.index("initialiser")]  # architectural modifications, as in 2102.11972
 
 
