@@ -370,8 +370,8 @@ TEST(ReplacedAttention, BleuWithoutAHeadIsThatOfTranslationsWithoutIt) {
     const at::NoGradGuard no_grad;
     for (at::Tensor& parameter : run.model->parameters()) parameter.mul_(3);  // so that heads differ
   }
-  const std::vector<HeadPlace> heads = {{.place = AttentionPlace::cross, .layer = 0, .head = 1},
-                                        {.place = AttentionPlace::decoder, .layer = 0, .head = 0}};
+  const std::vector<HeadGradient> heads = {{.head = {.place = AttentionPlace::cross, .layer = 0, .head = 1}},
+                                           {.head = {.place = AttentionPlace::decoder, .layer = 0, .head = 0}}};
   GivenTranslations given = replaced_pairs();
   const auto translations = [&](const AttentionEdit* edit) {
     TranslatorConfig greedy;
@@ -393,7 +393,7 @@ TEST(ReplacedAttention, BleuWithoutAHeadIsThatOfTranslationsWithoutIt) {
   EXPECT_EQ(silencing.bleu, whole.value());
   EXPECT_EQ(silencing.bleu_signature, whole.signature());
   for (std::size_t h = 0; h < heads.size(); ++h) {
-    const SilencedHeads silenced({&heads[h], 1});
+    const SilencedHeads silenced({&heads[h].head, 1});
     const double bleu = metrics::evaluate(metric, translations(&silenced), references).value();
     ASSERT_TRUE(silencing.heads[h].bleu.has_value());
     EXPECT_EQ(silencing.heads[h].bleu->change.value, bleu - whole.value());
