@@ -7,6 +7,7 @@ Rows of translation models are trained on Multi30k English-German with the setti
 import concurrent.futures
 import dataclasses
 import json
+import pathlib
 import shutil
 import statistics
 import sys
@@ -20,7 +21,7 @@ SETS = ("val", "test_2016_flickr")
 SPEED_UPDATES = 174
 COMMON = tomllib.loads((HERE / "multi30k_rows.toml").read_text(encoding="utf-8"))  # for 4 million target tokens
 # Options that do not affect a result: paths, and settings of a tokenizer that is given.
-LEFT_OUT = {"run", "train", "valid", "tokenizer", "guided-alignment", "cache-dir", "resume", "init-from", "vocab-size", "vocab-type"}
+LEFT_OUT = {"run", "train", "valid", "tokenizer", "cache-dir", "resume", "init-from", "vocab-size", "vocab-type"}
 # As many parameters as Luong's model with the general score (4.48 M), with a lower learning rate and a longer warm-up, which a Transformer
 # needs.
 TRANSFORMER = {"model": "transformer", "encoder-layers": 2, "decoder-layers": 2, "feed-forward": 416, "heads": 4, "norm": "pre",
@@ -114,6 +115,8 @@ def trained(run):
     """The size, training and configuration of a run."""
     last = events(run, "train")[-1]
     config = recipe.settings(run)
+    if config.get("guided-alignment"):  # without its folder
+        config["guided-alignment"] = pathlib.Path(config["guided-alignment"]).name
     info = dict(line.split(": ", 1) for line in attend("info", run).splitlines() if ": " in line)
     return {
         "parameters": int(info["parameters"]),
