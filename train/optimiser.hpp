@@ -81,14 +81,12 @@ struct OptimiserConfig {
            .min = 0,
            .max = 0.9999999,
            .only = {"optimiser", {"muon"}}});
-    visit(
-        "epsilon", self.epsilon,
-        {.help =
-             "adamw, muon: added to the square root of the second moment; adadelta: added to both running means; "
-             "auto: 1e-8, for adadelta 1e-6",
-         .min = 1e-16,
-         .max = 1,
-         .only = {"optimiser", {"adamw", "adadelta", "muon"}}});
+    visit("epsilon", self.epsilon,
+          {.help = "adamw, muon: added to the square root of the second moment; adadelta: added to both running means; "
+                   "auto: 1e-8, for adadelta 1e-6",
+           .min = 1e-16,
+           .max = 1,
+           .only = {"optimiser", {"adamw", "adadelta", "muon"}}});
     visit("weight-decay", self.weight_decay,
           {.help = "weight decay of matrices (not of norms and biases); decoupled in adamw and muon, added to the "
                    "gradient otherwise",
@@ -102,8 +100,9 @@ struct OptimiserConfig {
   double chosen_epsilon() const { return epsilon.value_or(optimiser == OptimiserKind::adadelta ? 1e-6 : 1e-8); }
 };
 
-// Resolves the settings that follow from the optimiser alone: ε; the schedule if it is auto (inverse-sqrt for adamw and muon,
-// constant for adadelta, halving for sgd) and its decay; for adadelta and sgd the learning rate, 1, without warm-up.
+// Resolves the settings that follow from the optimiser alone: ε; the schedule if it is auto (inverse-sqrt for adamw and
+// muon, constant for adadelta, halving for sgd) and its decay; for adadelta and sgd the learning rate, 1, without
+// warm-up.
 void resolve_optimiser(OptimiserConfig& optimiser, ScheduleConfig& schedule);
 
 // The parameters of a model that a training updates, in groups of one rule, weight decay and rate; with gradients

@@ -207,11 +207,11 @@ class LanguageTask : public RawTextTask<LanguageModel, LanguageBatch, CausalData
   // The tokenizer must have an end token. Throws UserError as CausalData does.
   LanguageTask(LanguageModel model, const Tokenizer& tokenizer, const PretrainingConfig& config, DocumentCorpus train,
                std::optional<DocumentCorpus> valid)
-      : RawTextTask(model,
-                    std::make_unique<LanguageObjective>(model, lanes_of(config),
-                                                        *config.max_tokens / config.instances.length,
-                                                        torch::Device(config.run.device)),
-                    identity_of(config.model, tokenizer), tokenizer, config, std::move(train), std::move(valid)) {
+      : RawTextTask(
+            model,
+            std::make_unique<LanguageObjective>(model, lanes_of(config), *config.max_tokens / config.instances.length,
+                                                torch::Device(config.run.device)),
+            identity_of(config.model, tokenizer), tokenizer, config, std::move(train), std::move(valid)) {
     batches_per_epoch_ = training_data().num_batches();
     if (!valid_) return;
     const bool carries = config.model.carries();  // in one lane, so that all models read the same text
