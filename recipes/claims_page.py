@@ -271,6 +271,11 @@ def little(kind, direction):
     return f"recipes/small_data --rows {' '.join(rows)}", lambda results: results.little(*rows, direction)
 
 
+def searched(run, search, other_run, other, direction, reranker=None):
+    words = [f"runs/variants/{name}" for name in run.split("_+_")] + (["--reranker", f"runs/variants/{reranker}"] if reranker else [])
+    return f"recipes/searches {' '.join(words)}", lambda results: results.searches(run, search, other_run, other, direction)
+
+
 def measured(command, name, *args):
     return command, lambda results: getattr(results, name)(*args)
 
@@ -430,12 +435,14 @@ CLAIMS = {
             "recipes/rates --rows bahdanau_1M_muon_3e-3 bahdanau_1M_5e-3", "optimisers", "bahdanau", 1)),
     ],
     "Search": [
-        Claim("A beam is better than greedy search", "Sutskever et al. 2014, table 1", *measured(
-            "recipes/searches", "searches", "luong_general_sampling", "beam_5", "luong_general_sampling", "greedy", 1)),
-        Claim("Large beams hurt", "Koehn and Knowles 2017, figure 10", *measured(
-            "recipes/searches", "searches", "luong_general_sampling", "beam_20", "luong_general_sampling", "beam_5", -1)),
-        Claim("An ensemble of both families is better than either", "Chen et al. 2018", *measured(
-            "recipes/searches", "searches", "bahdanau_8M_+_transformer_wide_8M", "beam_5_linear", "transformer_wide_8M", "beam_5", 1)),
+        Claim("A beam is better than greedy search", "Sutskever et al. 2014, table 1", *searched("luong", "beam_5", "luong", "greedy", 1)),
+        Claim("Large beams hurt", "Koehn and Knowles 2017, figure 10", *searched("luong", "beam_20", "luong", "beam_5", -1)),
+        Claim("Hypotheses that a model from right to left likes, too, are better", "Sennrich et al. 2016, Edinburgh at WMT16",
+              *searched("luong", "beam_10_reranked", "luong", "beam_10", 1, "luong_reverse-target")),
+        Claim("Unknown words are better translated by a dictionary, at the word that is attended to", "Luong et al. 2015, table 1",
+              *searched("luong_words", "beam_5_unknown_words_translated", "luong_words", "beam_5", 1)),
+        Claim("An ensemble of both families is better than either", "Chen et al. 2018",
+              *searched("bahdanau_+_transformer", "beam_5_linear", "bahdanau", "beam_5", 1)),
     ],
 }
 
