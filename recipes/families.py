@@ -17,6 +17,8 @@ COMMON = {"width": 128, "dropout": 0.3, "warmup-steps": 300, "keep-last": 2, "pr
 # The best by held-out loss of the rows FAMILY_learning-rate_* of recipes/variants.
 RATE = {"fixed": "8e-3", "luong": "5e-3", "bahdanau": "8e-3", "transformer": "8e-3"}
 RATES = ("1e-3", "2e-3", "3e-3", "5e-3", "8e-3", "1.2e-2")
+# The same for little text, by the rows of recipes/small_data.
+RATE_OF_LITTLE = {"transformer": "5e-3", "bahdanau": "8e-3"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,11 +40,15 @@ class Text:
             rows.learn_tokenizer(place / f"{kind}.model", place, self.pieces, kind)
 
 
+LITTLE = Text(3000, 2000, max_tokens=1024)
+
+
 @dataclasses.dataclass
 class Row(rows.Row):
     text: Text
     family: str
     change: dict
+    tokenizer: str  # its kind
 
 
 def each(option, *values):
@@ -62,19 +68,20 @@ def family_of(kind):
 
 
 def rows_of(text, rates, kinds, seeds=(1,)):
-    """The rows of kinds {KIND: change} by name, with the learning rate of each family."""
+    """The rows of kinds {KIND: change} by name, with the learning rate of each family. A change of vocab-type names a tokenizer of the text."""
     def row(kind, seed):
         family = family_of(kind)
         options = COMMON | {"max-tokens": text.max_tokens, "learning-rate": rates[family]} | FAMILIES[family] | kinds[kind]
-        return Row(kind, seed, words(options), text, family, kinds[kind])
+        tokenizer = options.pop("vocab-type", "bpe")
+        return Row(kind, seed, words(options), text, family, kinds[kind], tokenizer)
 
     return {name: row(of.kind, of.seed) for name, of in rows.rows_of(kinds, seeds).items()}
 
 
-def train(args, row, run, updates=None, *more, tokenizer="bpe"):
+def train(args, row, run, updates=None, *more):
     place = row.text.folder(args)
     updates = updates or args.updates or row.text.updates
-    rows.train(run, [*row.options, *more], place, args.text / "val", place / f"{tokenizer}.model", updates, row.seed)
+    rows.train(run, [*row.options, *more], place, args.text / "val", place / f"{row.tokenizer}.model", updates, row.seed)
 
 
 def scores(args, row, run):

@@ -152,8 +152,8 @@ def files(results):
         made(results, "variants", "the first 10,000 pairs of Multi30k English-German", "variants"),
         "Each row changes one part of its family's baseline, which has width 128, dropout 0.3, label smoothing 0.1 and AdamW with linear decay, and is "
         f"trained on {spread(row['tokens'] / 1e6 for row in results if row['group'] != 'length')} million target tokens (group \"length\": twice as many). "
-        "Learning rates are chosen by held-out loss, in nats per piece of val, at its lowest; rows of several rates are shown at their best, and losses of words (luong words) are not comparable. The "
-        "Transformer's rows have its parameters, except in the group \"size\", without feed-forward or \"as it is\". BLEU and chrF: "
+        "Learning rates are chosen by held-out loss, in nats per piece of val, at its lowest; rows of several rates are shown at their best, and losses "
+        "of words (luong words) are not comparable. The Transformer's rows have its parameters, except in the group \"size\", without feed-forward or \"as it is\". BLEU and chrF: "
         "test_2016_flickr, beam 5, the best checkpoint, with 95 % intervals of sacreBLEU's bootstrap, of seed 1. AER: alignment error rate in percent "
         "on the built-in corpus, from a separate small training.\n",
         "Difference: mean BLEU minus that of the family's baseline. Noise of seeds: "

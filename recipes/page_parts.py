@@ -212,5 +212,5 @@ def chart(title, bars, reference=None):
                   *(f'<circle class="{bar.colour}" cx="{x(test_bleu(row)["score"])}" cy="{y}" r="3.5"/>' for row in bar.rows),
                   text_at(right + 12, y + 4, "start", f"{bar.number:.1f}")]
     return svg(790, bottom + 12, title, 13, "", ".mark{stroke:#0969da;fill:#0969da;stroke-width:2}"
-               ".none{stroke:#9a6700;fill:#9a6700}.transformer{stroke:#1a7f37;fill:#1a7f37}",
-               ".mark{stroke:#4493f8;fill:#4493f8}.none{stroke:#d29922;fill:#d29922}.transformer{stroke:#3fb950;fill:#3fb950}", lines)
+               ".transformer{stroke:#1a7f37;fill:#1a7f37}",
+               ".mark{stroke:#4493f8;fill:#4493f8}.transformer{stroke:#3fb950;fill:#3fb950}", lines)

@@ -107,16 +107,6 @@ def usual_warmup(results):
     return max(row["warmup"] for row in results)
 
 
-def chosen(results):
-    """{family: {amount: rate}}"""
-    found = {}
-    for amount in {row["millions"] for row in results}:
-        for kind, by_rate in losses(results, amount, usual_warmup(results)).items():
-            if len(by_rate) >= FEWEST:
-                found.setdefault(kind, {})[amount] = best(by_rate)
-    return found
-
-
 def files(results):
     short, usual = min(row["warmup"] for row in results), usual_warmup(results)
     amounts = sorted({row["millions"] for row in results})
@@ -132,7 +122,7 @@ def files(results):
         "read.\n",
         f"![Held-out loss by learning rate{' of AdamW' * has_muon}](rates.svg)\n",
     ]
-    if chosen(results):
+    if any(len(by_rate) >= FEWEST for found in by_amount.values() for by_rate in found.values()):
         lines += ["## The rate of each family\n\nBy target tokens of training. In brackets: no rate beyond it was tried. `--learning-rate auto` of "
                   "`attend train` follows from them" + " with AdamW" * has_muon + ".\n"]
         for optimiser, found in by_optimiser.items():

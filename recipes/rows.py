@@ -11,7 +11,6 @@ import pathlib
 import shutil
 import statistics
 import sys
-import tomllib
 
 import recipe
 from recipe import HERE, attend, call
@@ -19,13 +18,8 @@ from scores import events, validations
 
 SETS = ("val", "test_2016_flickr")
 SPEED_UPDATES = 174
-COMMON = tomllib.loads((HERE / "multi30k_rows.toml").read_text(encoding="utf-8"))  # for 4 million target tokens
 # Options that do not affect a result: paths, and settings of a tokenizer that is given.
 LEFT_OUT = {"run", "train", "valid", "tokenizer", "cache-dir", "resume", "init-from", "vocab-size", "vocab-type"}
-# As many parameters as Luong's model with the general score (4.48 M), with a lower learning rate and a longer warm-up, which a Transformer
-# needs.
-TRANSFORMER = {"model": "transformer", "encoder-layers": 2, "decoder-layers": 2, "feed-forward": 416, "heads": 4, "norm": "pre",
-               "learning-rate": "1e-3", "warmup-steps": 300}
 EPILOG = """
 Each row is trained on one thread, --jobs rows in parallel, and written to RESULTS/ROW.json when it is finished. Finished rows are skipped,
 interrupted ones resumed. --shared leaves speeds out; a later call without it on the same machine measures the missing ones in short extra
@@ -43,11 +37,6 @@ class Row:
 def rows_of(kinds, seeds):
     """The rows of kinds of model, {KIND: options}, by name: KIND with seed 1, KIND_seed2 and so on."""
     return {kind if seed == 1 else f"{kind}_seed{seed}": Row(kind, seed, options) for seed in seeds for kind, options in kinds.items()}
-
-
-def updates_of(millions):
-    """The number of updates for so many million target tokens of Multi30k."""
-    return round(millions / 4 * COMMON["max-steps"])
 
 
 def parser(about, name, rows):
@@ -88,22 +77,13 @@ def scoring_python(args):
     return recipe.python_with("sacrebleu==2.6.0", args.runs / "venv")
 
 
-def prepare_translation(args):
-    """What all rows share that are trained on the whole text: the tokenizer, too."""
-    learn_tokenizer(args.runs / "multi30k.model", args.text, 8000)
-    scoring_python(args)
-
-
 def train(run, options, folder, valid, tokenizer, updates, seed, languages=("en", "de")):
     """Trains a translation model on one thread; VALID.en and VALID.de are its validation set."""
     texts, valids = ([f"{start}.{language}" for language in languages] for start in (folder / "train", valid))
     recipe.refuse_other_length(run, updates)
     attend("train", "--config", HERE / "multi30k_rows.toml", "--train", *texts, "--valid", *valids, "--tokenizer", tokenizer, "--run", run,
-           "--resume", "auto", "--threads", 1, "--seed", seed, "--max-steps", updates, "--valid-every", max(updates // 10, 1), "--log-every", max(updates // 20, 1), *options)
-
-
-def train_translation(args, row, run, updates):
-    train(run, row.options, args.text, args.text / "val", args.runs / "multi30k.model", updates, row.seed)
+           "--resume", "auto", "--threads", 1, "--seed", seed, "--max-steps", updates, "--valid-every", max(updates // 10, 1),
+           "--log-every", max(updates // 20, 1), *options)
 
 
 def speed(run):
@@ -160,11 +140,7 @@ def measure_speed(args, name, row, train_briefly):
     recipe.save(file, result | {"rows_at_a_time": args.jobs, "tokens_per_second": speed(run)})
 
 
-def train_translation_briefly(args, row, run):
-    train_translation(args, row, run, SPEED_UPDATES)
-
-
-def complete(args, rows, result_of, train_briefly=train_translation_briefly):
+def complete(args, rows, result_of, train_briefly):
     """Completes the chosen rows and exits."""
     if args.list:
         print(*(name for name in args.rows if not (args.results / f"{name}.json").exists()), sep="\n")
